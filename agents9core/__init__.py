@@ -1,0 +1,1 @@
+"""The tree: who runs, what each has said, as nodes. Knows no protocol and opens no socket."""

@@ -1,0 +1,111 @@
+"""The contract between the tree and its doors.
+
+A door is a function of three things: `Stat`, `File` and `Directory`. Its rules:
+
+1. `Stat.path` and `Stat.version` are the identity. The same two numbers make the 9P qid and the HTTP
+   ETag, so the doors cannot disagree. A path is never reused in one run; a version moves when the
+   content does.
+2. A node holds identity, never an open file. Every operation looks again, and what has ended, or is
+   another thing now, is `Gone`.
+3. A `Reader` never changes bytes that it has already given out. A read below the size that was
+   reported, of bytes that are no longer there, raises `Gone`; it never returns b"" there, since Linux
+   6.12's 9P client repeats such a read for ever.
+4. `members()` is one look: the sequence it returns is a snapshot and does not change, in number or in
+   order, whatever the disk does. Making it is cheap also for 200,000 members; rows are made when asked
+   for, so take slices of a long one. What vanished before the look is not in it.
+5. Nodes may be used from several threads at once. A Reader belongs to one thread at a time.
+
+Pure: no files, no sockets.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Stat(NamedTuple):
+    """One look at a node. Immutable, and cheap enough to make 32,000 of for one listing."""
+
+    path: int
+    """What the node is: 64 bits, never 0, never given to another thing in this run."""
+    version: int
+    """Moves when the content does: 64 bits. A directory's moves with its list of members."""
+    is_dir: bool
+    length: int
+    """Bytes that reading gives, exactly; 0 for a directory."""
+    mtime_ns: int
+    """Nanoseconds since 1970 UTC; a directory's is its newest member's. May be before 1970."""
+
+    @property
+    def etag(self) -> str:
+        """The entity tag without its quotes (RFC 9110 section 8.8.3), strong."""
+        return f"{self.path:x}-{self.version:x}"
+
+
+class Row(NamedTuple):
+    """One member of a directory, as a listing shows it."""
+
+    name: str
+    stat: Stat
+
+
+class Reader(ABC):
+    """The bytes of one opened file."""
+
+    @abstractmethod
+    def read(self, offset: int, count: int) -> bytes:
+        """Return up to *count* bytes from *offset*, b"" only at or after the end.
+
+        A short answer is not the end. Raises Gone when the bytes can no longer be served.
+        """
+
+    def close(self) -> None:  # noqa: B027 - most readers hold nothing
+        """Let go of what the reader holds. Called once; the reader is not used after it."""
+
+
+class Node(ABC):
+    """A file or a directory, named by where it was walked to."""
+
+    name: str
+
+    @abstractmethod
+    def stat(self) -> Stat:
+        """Look at the node now. Raises Gone when it has ended."""
+
+
+class File(Node):
+    """A node with bytes."""
+
+    media_type: str = "text/plain; charset=utf-8"
+    """What the bytes are, as a Content-Type says it."""
+
+    @abstractmethod
+    def open(self) -> Reader:
+        """Start reading. Raises Gone, or Denied."""
+
+
+class Directory(Node):
+    """A node with members."""
+
+    @abstractmethod
+    def walk(self, name: str) -> Node:
+        """Return the member *name*: one spelling, no `.` or `..`. Raises NotFound, or Gone."""
+
+    @abstractmethod
+    def members(self) -> Sequence[Row]:
+        """Return a snapshot of the members, in listing order. Raises Gone, or TooLarge."""
+
+
+class Messages(Sequence[Row]):
+    """The members of a chat: row *i* is the message with id *i*."""
+
+    transcript: str
+    """Names the transcript and its generation: letters, digits and `-`. Ids mean something within one
+    transcript only, so a reader that keeps an id keeps this beside it."""
+
+
+class Chat(Directory):
+    """A directory of messages: its members only grow within one transcript, and ids never move."""
+
+    @abstractmethod
+    def members(self) -> Messages: ...

@@ -1,0 +1,44 @@
+"""What the resolver says about one agent: which session it is in and where its transcript lies.
+
+Pure data. A `Session` is one answer; the next look may give another (`/clear`, `/resume`, `/new`).
+"""
+
+from dataclasses import dataclass, field
+
+from agents9core.store import Root
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file of a transcript: a path below a pinned root, and how much of it counts."""
+
+    root: Root
+    path: tuple[str, ...]
+    limit: int | None = None
+    """Bytes from the start that belong to the transcript; None for the file that grows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Where an agent's session stands. None or an empty field: not known, or there is none."""
+
+    via: str
+    """The rung of the ladder that answered: registry, fd, lock, daemon, none ..."""
+    id: str | None = None
+    cwd: str | None = None
+    """What the harness's own record says; the process's own working directory goes before it."""
+    sources: tuple[Source, ...] = ()
+    """The files of the transcript in order: what was forked from first, the one that grows last."""
+    missing_base: str | None = None
+    """The id of a rollout that the transcript begins with and that cannot be found."""
+    title: str | None = None
+    """Only where the harness keeps it outside the transcript."""
+    name: str | None = None
+    status: str | None = None
+    """idle, busy or waiting, where the harness publishes it."""
+    waitingfor: str | None = None
+    version: str | None = None
+    record_mtime_ns: int = 0
+    """When the harness's own record of these fields was last written; 0 where there is none."""
+    steps: tuple[str, ...] = field(default=(), compare=False)
+    """What each rung saw, a line each, for `agents9 doctor`."""

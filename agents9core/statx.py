@@ -1,0 +1,58 @@
+"""statx(2), which Python 3.11 lacks: identity, size and the four times of an open file in one call.
+
+Field offsets: linux/stat.h, struct statx.
+"""
+
+import ctypes
+import os
+import stat as modes
+import struct
+from typing import NamedTuple
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_AT_EMPTY_PATH = 0x1000
+_BASIC_AND_BTIME = 0xFFF
+_BTIME = 0x800
+_LAYOUT = struct.Struct("<I I Q I I I H 2x Q Q Q Q q I 4x q I 4x q I 4x q I 4x I I I I")
+
+
+class FileStat(NamedTuple):
+    """One look at an open file. Times in nanoseconds since 1970 UTC."""
+
+    dev: int
+    ino: int
+    mode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    btime_ns: int | None
+    """Birth; None where the file system keeps none."""
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether it is a plain file, so that reading can neither block nor lead elsewhere."""
+        return modes.S_ISREG(self.mode)
+
+    @property
+    def identity(self) -> tuple[int, int, int | None]:
+        """What stays the same while it is the same file."""
+        return (self.dev, self.ino, self.btime_ns)
+
+
+def statx(fd: int) -> FileStat:
+    """Look at an open descriptor. Raises OSError."""
+    buffer = ctypes.create_string_buffer(256)
+    if _libc.statx(fd, b"", _AT_EMPTY_PATH, _BASIC_AND_BTIME, buffer):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    (mask, _, _, _, _, _, mode, ino, size, _, _, _, _, born, born_ns, changed, changed_ns,
+     modified, modified_ns, _, _, major, minor) = _LAYOUT.unpack_from(buffer)  # fmt: skip
+    return FileStat(
+        dev=os.makedev(major, minor),
+        ino=ino,
+        mode=mode,
+        size=size,
+        mtime_ns=modified * 1_000_000_000 + modified_ns,
+        ctime_ns=changed * 1_000_000_000 + changed_ns,
+        btime_ns=born * 1_000_000_000 + born_ns if mask & _BTIME else None,
+    )

@@ -1,0 +1,95 @@
+"""Files of a harness's store, opened from a pinned root one component at a time.
+
+`O_NOFOLLOW` at every step keeps a symlink from leading outside, `O_NONBLOCK` keeps a fifo from blocking,
+and nothing is read before fstat said that it is a regular file. A root that is itself a symlink is
+followed once, at the root (DESIGN section 3).
+"""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from agents9core.errors import Denied, Gone, Malformed, NotFound, TreeError
+from agents9core.statx import FileStat, statx
+
+_ROOT = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+_STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_REFUSED = {errno.EACCES: Denied, errno.EPERM: Denied, errno.ESTALE: Gone, errno.EIO: Malformed}
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A directory that files are opened below; it need not exist yet."""
+
+    path: str
+
+    def open(self, parts: tuple[str, ...]) -> int:
+        """Open a regular file for reading. Raises NotFound, Denied or Malformed (it is no plain file)."""
+        fd = self._open(parts, _FILE)
+        try:
+            if not statx(fd).is_regular:
+                raise Malformed(f"{'/'.join(parts)} is not a regular file")
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
+
+    @contextmanager
+    def opened(self, parts: tuple[str, ...]) -> Iterator[tuple[int, FileStat]]:
+        """Open a regular file and look at it, as `open` does; close it at the end."""
+        fd = self._open(parts, _FILE)
+        try:
+            stat = statx(fd)
+            if not stat.is_regular:
+                raise Malformed(f"{'/'.join(parts)} is not a regular file")
+            yield fd, stat
+        finally:
+            os.close(fd)
+
+    def read(self, parts: tuple[str, ...], limit: int) -> bytes:
+        """Return a small file's bytes, up to *limit*. Raises as `open` does."""
+        with self.opened(parts) as (fd, _):
+            return os.pread(fd, limit, 0)
+
+    def names(self, parts: tuple[str, ...] = ()) -> list[str]:
+        """Return the names in a directory, unordered; empty where there is no such directory.
+
+        Names that are not UTF-8 come with surrogates (PEP 383).
+        """
+        try:
+            fd = self._open(parts, _LIST)
+        except TreeError:
+            return []
+        try:
+            return os.listdir(fd)
+        finally:
+            os.close(fd)
+
+    def _open(self, parts: tuple[str, ...], flags: int) -> int:
+        if not all(map(_is_plain, parts)):
+            raise NotFound("/".join(parts))
+        try:
+            fd = os.open(self.path, _ROOT)
+            for step, part in enumerate(parts, 1):
+                parent = fd
+                try:
+                    fd = os.open(part, flags if step == len(parts) else _STEP, dir_fd=parent)
+                finally:
+                    os.close(parent)
+            if not parts:
+                parent = fd
+                try:
+                    fd = os.open(".", flags, dir_fd=parent)
+                finally:
+                    os.close(parent)
+        except OSError as error:
+            raise _REFUSED.get(error.errno or 0, NotFound)("/".join(parts)) from error
+        return fd
+
+
+def _is_plain(part: str) -> bool:
+    return part not in ("", ".", "..") and "/" not in part and "\0" not in part
