@@ -60,3 +60,9 @@ class TooLarge(TreeError):
     """The listing has more members than an index holds."""
 
     errno = errno.EFBIG
+
+
+class Unavailable(TreeError):
+    """The system cannot serve it now: no descriptors left, an I/O error of the disk."""
+
+    errno = errno.EIO

@@ -11,14 +11,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from agents9core.errors import Denied, Gone, Malformed, NotFound, TreeError
+from agents9core.errors import Denied, Gone, Malformed, NotFound, TreeError, Unavailable
 from agents9core.statx import FileStat, statx
 
 _ROOT = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_REFUSED = {errno.EACCES: Denied, errno.EPERM: Denied, errno.ESTALE: Gone, errno.EIO: Malformed}
+_REFUSED: dict[int | None, type[TreeError]] = {
+    errno.ENOENT: NotFound,
+    errno.ENOTDIR: NotFound,
+    errno.ELOOP: NotFound,
+    errno.ENAMETOOLONG: NotFound,
+    errno.EACCES: Denied,
+    errno.EPERM: Denied,
+    errno.ESTALE: Gone,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,20 +82,14 @@ class Root:
             raise NotFound("/".join(parts))
         try:
             fd = os.open(self.path, _ROOT)
-            for step, part in enumerate(parts, 1):
+            for step, part in enumerate(parts or (".",), 1):
                 parent = fd
                 try:
-                    fd = os.open(part, flags if step == len(parts) else _STEP, dir_fd=parent)
-                finally:
-                    os.close(parent)
-            if not parts:
-                parent = fd
-                try:
-                    fd = os.open(".", flags, dir_fd=parent)
+                    fd = os.open(part, flags if step >= len(parts) else _STEP, dir_fd=parent)
                 finally:
                     os.close(parent)
         except OSError as error:
-            raise _REFUSED.get(error.errno or 0, NotFound)("/".join(parts)) from error
+            raise _REFUSED.get(error.errno, Unavailable)("/".join(parts)) from error
         return fd
 
 
