@@ -1,0 +1,310 @@
+"""What a line of a Codex rollout says (versions 0.2x to 0.171; see docs/FORMATS.md).
+
+Every message is there two or three times. The `response_item` is the message; events repeat it and are
+read for one thing only, whether a turn is running. Text in the user's role is sorted item by item, by
+its kind where codex wrote one, else by the markers that codex itself tests for. Pure.
+"""
+
+import re
+from collections.abc import Callable
+from itertools import groupby
+
+import msgspec
+from msgspec import Raw
+
+from agents9core.blocks import (
+    ABSENT,
+    IMAGE,
+    block,
+    block_parts,
+    call_parts,
+    content_parts,
+    copied,
+    elements,
+    first_byte,
+    text_parts,
+)
+from agents9core.jsontext import as_text
+from agents9core.record import CALL, RESULT, Message, Part, Record
+
+_TURNS = {
+    "task_started": "busy",
+    "turn_started": "busy",
+    "task_complete": "idle",
+    "turn_complete": "idle",
+    "turn_aborted": "idle",
+}
+
+_PAIRS = [
+    ("# AGENTS.md instructions", "</INSTRUCTIONS>"),
+    ("Warning: apply_patch was requested via ", "Use the apply_patch tool instead of exec_command."),
+    *(
+        (f"<{tag}>", f"</{tag}>")
+        for tag in (
+            "environment_context",
+            "skill",
+            "user_shell_command",
+            "user_shell_cmd",
+            "turn_aborted",
+            "subagent_notification",
+            "goal_context",
+            "recommended_plugins",
+            "agent_message_board_notification",
+            "user_action",
+            "user_instructions",
+            "warning",
+        )
+    ),
+]
+_PREFIXES = (
+    "Warning: The maximum number of unified exec processes you can keep open is",
+    "Warning: Your account was flagged for potentially high-risk cyber activity",
+    "Another language model started to solve this problem and produced a summary of its thinking process.",
+)
+_MARKED = re.compile(
+    "|".join(
+        [f"(?:{re.escape(start)}.*{re.escape(end)})" for start, end in _PAIRS]
+        + [f"(?:{re.escape(start)}.*)" for start in _PREFIXES]
+        + [
+            r'(?:<codex_internal_context source="[a-z][a-z0-9_]*">.*</codex_internal_context>)',
+            r'(?:<hook_prompt hook_run_id="[^"]+">.*</hook_prompt>)',
+            r"(?:<external_(?P<key>[^>]*)>.*</external_(?P=key)>)",
+        ]
+    ),
+    re.DOTALL | re.IGNORECASE | re.ASCII,
+)
+_WRAPPER = re.compile(r"\s*<(?:image|audio)\b[^>]*>\s*")
+_WRAPPER_END = re.compile(r"\s*</(?:image|audio)>\s*")
+
+
+class _Line(msgspec.Struct, frozen=True):
+    type: Raw = ABSENT
+    timestamp: Raw = ABSENT
+    ordinal: Raw = ABSENT
+    payload: Raw = ABSENT
+    metadata: Raw = ABSENT
+
+
+class _Item(msgspec.Struct, frozen=True):
+    """A response item, or another payload: the fields that are ever looked at."""
+
+    type: Raw = ABSENT
+    id: Raw = ABSENT
+    role: Raw = ABSENT
+    content: Raw = ABSENT
+    summary: Raw = ABSENT
+    message: Raw = ABSENT
+    author: Raw = ABSENT
+    name: Raw = ABSENT
+    call_id: Raw = ABSENT
+    arguments: Raw = ABSENT
+    input: Raw = ABSENT
+    action: Raw = ABSENT
+    output: Raw = ABSENT
+    tools: Raw = ABSENT
+    revised_prompt: Raw = ABSENT
+    encrypted_content: Raw = ABSENT
+    model: Raw = ABSENT
+    subagent_history_start_ordinal: Raw = ABSENT
+    internal_chat_message_metadata_passthrough: Raw = ABSENT
+
+
+class _Passthrough(msgspec.Struct, frozen=True):
+    content_item_kinds: Raw = ABSENT
+
+
+class _Metadata(msgspec.Struct, frozen=True):
+    inherited_user_message: Raw = ABSENT
+
+
+_line = msgspec.json.Decoder(_Line).decode
+_item = msgspec.json.Decoder(_Item).decode
+_passthrough = msgspec.json.Decoder(_Passthrough).decode
+_metadata = msgspec.json.Decoder(_Metadata).decode
+
+_NOTHING = Record()
+
+
+def read(data: bytes) -> Record:
+    """Return what one line of a rollout says. Raises DecodeError or RecursionError."""
+    line = _line(data)
+    kind = as_text(line.type)
+    if kind is None:
+        return _NOTHING
+    if first_byte(line.payload) == b"":
+        return Record(_said_by_item(_item(data)), as_text(line.timestamp))
+    take = _LINES.get(kind)
+    if take is None or first_byte(line.payload) != b"{":
+        return _NOTHING
+    record = take(_item(line.payload))
+    if record.messages and _is_inherited(line.metadata):
+        return _NOTHING
+    return record._replace(time=as_text(line.timestamp), ordinal=_number(line.ordinal))
+
+
+def _response_item(item: _Item) -> Record:
+    uid = as_text(item.id) if as_text(item.type) == "agent_message" else None
+    return Record(_said_by_item(item), uid=uid)
+
+
+def _event(event: _Item) -> Record:
+    turn = _TURNS.get(as_text(event.type) or "")
+    return Record(facts=(("turn", turn),)) if turn else _NOTHING
+
+
+def _turn_context(context: _Item) -> Record:
+    model = as_text(context.model)
+    return Record(facts=(("model", model),)) if model else _NOTHING
+
+
+def _compacted(item: _Item) -> Record:
+    return Record(_said("system", text_parts(item.message)))
+
+
+def _inter_agent(item: _Item) -> Record:
+    return Record(_agent(item), uid=as_text(item.id))
+
+
+def _session_meta(meta: _Item) -> Record:
+    return Record(starts_at=_number(meta.subagent_history_start_ordinal) or 0)
+
+
+_LINES: dict[str, Callable[[_Item], Record]] = {
+    "response_item": _response_item,
+    "event_msg": _event,
+    "turn_context": _turn_context,
+    "compacted": _compacted,
+    "inter_agent_communication": _inter_agent,
+    "session_meta": _session_meta,
+}
+
+
+def _said_by_item(item: _Item) -> list[Message]:
+    kind = as_text(item.type) or ""
+    say = _ITEMS.get(kind)
+    if say is not None:
+        return say(item)
+    if kind.endswith("_call"):
+        return [_call(kind, item)]
+    if kind.endswith("_output"):
+        return [_output(item)]
+    return []
+
+
+def _message(item: _Item) -> list[Message]:
+    role = as_text(item.role)
+    if role == "user":
+        return _from_user(item)
+    speaker = "assistant" if role == "assistant" else "system"
+    return _said(speaker, content_parts(item.content))
+
+
+def _agent(item: _Item) -> list[Message]:
+    parts = content_parts(item.content)
+    if first_byte(item.encrypted_content) == b'"' and not parts:
+        parts = [Part(*_ENCRYPTED)]
+    return _said("agent", text_parts(item.author) + parts)
+
+
+_ENCRYPTED = (0, b"[encrypted]")
+
+
+def _reasoning(item: _Item) -> list[Message]:
+    return _said("thinking", content_parts(item.summary) or content_parts(item.content))
+
+
+def _image_generation(item: _Item) -> list[Message]:
+    name = Raw(b'"image_generation"')
+    parts = call_parts(name, [*text_parts(item.revised_prompt), IMAGE])
+    return [Message(CALL, parts, as_text(item.call_id), "image_generation")]
+
+
+_ITEMS: dict[str, Callable[[_Item], list[Message]]] = {
+    "message": _message,
+    "agent_message": _agent,
+    "reasoning": _reasoning,
+    "image_generation_call": _image_generation,
+}
+
+
+def _call(kind: str, item: _Item) -> Message:
+    """Read a call: its input is the first of arguments, input and action; a string is unescaped once."""
+    name = item.name if as_text(item.name) else Raw(f'"{kind.removesuffix("_call")}"'.encode())
+    given = next((field for field in (item.arguments, item.input, item.action) if _has(field)), ABSENT)
+    shown = text_parts(given) if first_byte(given) == b'"' else copied(given)
+    return Message(CALL, call_parts(name, shown), as_text(item.call_id), as_text(name) or "")
+
+
+def _output(item: _Item) -> Message:
+    shown = content_parts(item.output) if _has(item.output) else copied(item.tools)
+    return Message(RESULT, shown, as_text(item.call_id))
+
+
+def _has(value: Raw) -> bool:
+    return first_byte(value) not in (b"", b"n")
+
+
+def _from_user(item: _Item) -> list[Message]:
+    """Sort the items of a user-role message one by one; neighbours of one class are one message."""
+    if first_byte(item.content) != b"[":
+        parts = content_parts(item.content)
+        return _said(_role_by_marks(as_text(item.content) or ""), parts)
+    sorted_parts = _sorted_items(elements(item.content), _kinds(item))
+    return [
+        Message(role, [part for _, parts in group for part in parts])
+        for role, group in groupby(sorted_parts, key=lambda pair: pair[0])
+    ]
+
+
+def _sorted_items(items: list[Raw], kinds: list[str | None]) -> list[tuple[str, list[Part]]]:
+    if len(kinds) != len(items):
+        kinds = [None] * len(items)
+    blocks = [block(item) for item in items]
+    types = ["", *(kind for kind, _ in blocks), ""]
+    found = []
+    for place, (element, (kind, fields), label) in enumerate(zip(items, blocks, kinds, strict=True), 1):
+        text = as_text(fields.text) or ""
+        if _is_media(types[place + 1]) and _WRAPPER.fullmatch(text):
+            continue
+        if _is_media(types[place - 1]) and _WRAPPER_END.fullmatch(text):
+            continue
+        parts = block_parts(kind, fields, element)
+        if parts:
+            found.append((_role(label, text), parts))
+    return found
+
+
+def _is_media(kind: str) -> bool:
+    return kind in ("input_image", "input_audio")
+
+
+def _role(label: str | None, text: str) -> str:
+    if label is None:
+        return _role_by_marks(text)
+    return "user" if label.startswith("user.") or label == "unknown" else "system"
+
+
+def _role_by_marks(text: str) -> str:
+    return "system" if _MARKED.fullmatch(text.strip()) else "user"
+
+
+def _kinds(item: _Item) -> list[str | None]:
+    passthrough = item.internal_chat_message_metadata_passthrough
+    if first_byte(passthrough) != b"{":
+        return []
+    return [as_text(kind) for kind in elements(_passthrough(passthrough).content_item_kinds)]
+
+
+def _is_inherited(metadata: Raw) -> bool:
+    if first_byte(metadata) != b"{":
+        return False
+    return bytes(_metadata(metadata).inherited_user_message) == b"true"
+
+
+def _said(role: str, parts: list[Part]) -> list[Message]:
+    return [Message(role, parts)] if parts else []
+
+
+def _number(value: Raw) -> int | None:
+    digits = bytes(memoryview(value)[:20])
+    return int(digits) if digits.isdigit() else None

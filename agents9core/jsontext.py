@@ -1,0 +1,107 @@
+"""JSON strings as they stand in a transcript, turned into the UTF-8 that is served.
+
+Harnesses write what `JSON.parse` forgives and UTF-8 does not: lone surrogate escapes, raw control
+characters, bytes of a torn character. Each lone surrogate becomes U+FFFD, bytes that are not UTF-8
+become what `errors='replace'` makes of them, and everything else is the string itself.
+
+A long string is turned piece by piece: `safe_cut` finds where a piece may end, so that the pieces
+joined are the whole, wherever the cuts fall.
+
+Pure: bytes in, bytes out.
+"""
+
+import json
+import re
+
+import msgspec
+
+_decode = msgspec.json.Decoder(str).decode
+_tolerant = json.JSONDecoder(strict=False).decode
+_LONE = re.compile("[\ud800-\udfff]")
+_LONGEST_ESCAPE = 12
+"""Bytes of a surrogate pair, both halves escaped."""
+
+
+def text_of(string: bytes | msgspec.Raw) -> str:
+    """Return the text of a JSON string, quotes included in *string*. Raises ValueError: it is none."""
+    try:
+        return _decode(string)
+    except msgspec.DecodeError:
+        text: str = _tolerant(str(memoryview(string), "utf-8", "replace"))
+        return _LONE.sub("\ufffd", text)
+
+
+def as_text(value: msgspec.Raw) -> str | None:
+    """Return the text of a JSON value; None where it is absent or no string."""
+    view = memoryview(value)
+    if not view or view[0] != 0x22:
+        return None
+    try:
+        return text_of(value)
+    except ValueError:
+        return None
+
+
+def utf8(data: bytes) -> bytes:
+    """Return *data* with every byte that is not UTF-8 replaced."""
+    if data.isascii():
+        return data
+    return data.decode("utf-8", "replace").encode()
+
+
+def unescape(inner: bytes) -> bytes:
+    """Return the UTF-8 of the inside of a JSON string, without its quotes."""
+    if b"\\" not in inner:
+        return utf8(inner)
+    return text_of(b'"%b"' % inner).encode()
+
+
+def safe_cut(data: bytes, end: int) -> int:
+    """Return the last place at or before *end* where the inside of a JSON string may be cut.
+
+    No escape, no escaped surrogate pair and no UTF-8 character is parted there. It is at most 12 bytes
+    before *end*, but for 0 where *data* begins with one that is longer than *end*.
+    """
+    end = _before_escape(data, end)
+    return _before_character(data, end)
+
+
+def _before_escape(data: bytes, end: int) -> int:
+    """Step back over an escape that *end* would part, and over a high surrogate that waits for its low."""
+    start = _last_escape(data, end)
+    if start is None:
+        return end
+    whole = 6 if data[start + 1 : start + 2] == b"u" else 2
+    if end < start + whole:
+        end = start
+        start = _last_escape(data, end)
+    if start is not None and end == start + 6 and _is_high(data[start:end]):
+        return start
+    return end
+
+
+def _last_escape(data: bytes, end: int) -> int | None:
+    """Return where the last escape that begins in the few bytes before *end* begins."""
+    last = data.rfind(b"\\", max(0, end - _LONGEST_ESCAPE), end)
+    if last < 0:
+        return None
+    run = last
+    while run > 0 and data[run - 1] == 0x5C:
+        run -= 1
+    return last if (last - run) % 2 == 0 else last - 1
+
+
+def _is_high(escape: bytes) -> bool:
+    return escape[1:2] == b"u" and escape[2:3] in b"dD" and escape[3:4] in b"89abAB"
+
+
+def _before_character(data: bytes, end: int) -> int:
+    """Step back to the first byte of a character that *end* would part; stray bytes are no character."""
+    if end >= len(data) or not 0x80 <= data[end] < 0xC0:
+        return end
+    for at in range(end - 1, max(end - 4, -1), -1):
+        if data[at] >= 0xC0:
+            return at
+        if data[at] < 0x80:
+            break
+    return end

@@ -1,0 +1,211 @@
+"""From a line of a transcript to the messages in it: what every harness's reader shares.
+
+A harness gives one pure function, `read(object) -> Record`, over the bytes of one JSON object. This
+module finds the objects on a line, also on a damaged one (DESIGN section 4, "Damage"): a BOM, NULs and
+blanks before an object are skipped, glued objects are read one after the other, and what a strict
+parser refuses is mended and tried once more before it counts as skipped.
+
+Pure: no files.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+import msgspec
+
+LITERAL, COPY, TEXT = range(3)
+"""How a part is made: our own bytes; JSON as it stands in the file; a JSON string, unescaped."""
+
+CALL, RESULT = "tool-call", "tool-result"
+
+
+class Part(NamedTuple):
+    """A piece of a message that stands on a line of its own."""
+
+    how: int
+    data: bytes | msgspec.Raw
+    """For TEXT the JSON string with its quotes."""
+
+
+class Message(NamedTuple):
+    """One message of a record."""
+
+    role: str
+    """user, assistant, thinking, system, agent, CALL or RESULT."""
+    parts: list[Part]
+    call: str | None = None
+    """The id that a call and its result share."""
+    tool: str = ""
+    """The name of the tool that is called, as the harness spells it."""
+
+
+class Record(NamedTuple):
+    """What one JSON object of a transcript says."""
+
+    messages: list[Message] = []  # noqa: RUF012 - never changed
+    time: str | None = None
+    """Its timestamp as written; None where it has none."""
+    uid: str | None = None
+    """A record whose uid was seen before is a copy of that one."""
+    facts: tuple[tuple[str, str], ...] = ()
+    """What it says about the session: model, title and the like, by name."""
+    ordinal: int | None = None
+    starts_at: int | None = None
+    """From a first record: messages of a lower ordinal belong to somebody else's chat."""
+
+
+class Found(NamedTuple):
+    """One object on a line: where it stands in the line, and what it says."""
+
+    start: int
+    end: int
+    record: Record
+
+
+Read = Callable[[bytes], Record]
+
+_NOTHING = re.compile(rb"[\x00 \t\r]*+(?:\xef\xbb\xbf[\x00 \t\r]*+)?")
+_DEPTH = 200
+"""Deeper than this a value is only copied, never looked into; parsers give up near 1,000."""
+_STRING = rb'"(?:[^"\\]++|\\.)*+"'
+_TOKEN = re.compile(_STRING + rb'|["{}\[\]]', re.DOTALL)
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[dD][89a-fA-F][0-9a-fA-F]{2}|.)",
+    re.DOTALL,
+)
+_CONTROLS = bytes(max(byte, 32) for byte in range(256))
+
+
+def find_records(line: bytes, read: Read) -> tuple[list[Found], bool]:
+    """Return the objects on *line*, and whether something on it had to be skipped."""
+    try:
+        return [Found(0, len(line), read(line))], False
+    except (msgspec.DecodeError, RecursionError):
+        pass
+    found: list[Found] = []
+    for start, end in _objects(line):
+        record = read_object(line[start:end], read) if end else None
+        if record is None:
+            return found, True
+        found.append(Found(start, end, record))
+    return found, not found and bool(line.strip(b" \t\r"))
+
+
+def read_object(data: bytes, read: Read) -> Record | None:
+    """Read one object, mended where it must be; None where nothing helps."""
+    try:
+        return read(data)
+    except (msgspec.DecodeError, RecursionError):
+        return _mended(data, read)
+
+
+def _objects(line: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the start and end of each value on the line; end 0 where no whole object begins."""
+    at = 0
+    while True:
+        nothing = _NOTHING.match(line, at)
+        at = nothing.end() if nothing else at
+        if at == len(line):
+            return
+        end = _object_end(line, at)
+        yield at, end
+        if not end:
+            return
+        at = end
+
+
+def _object_end(line: bytes, start: int) -> int:
+    """Return where the object that begins at *start* ends; 0 where none begins, or it has no end."""
+    depth = 0
+    if line[start] != 0x7B:
+        return 0
+    for token in _TOKEN.finditer(line, start):
+        byte = line[token.start()]
+        if byte in b"{[":
+            depth += 1
+        elif byte in b"}]":
+            depth -= 1
+            if depth == 0:
+                return token.end()
+        elif token.end() - token.start() == 1:
+            return 0
+    return 0
+
+
+def _mended(data: bytes, read: Read) -> Record | None:
+    """Read an object that a strict parser refuses.
+
+    Mending keeps every byte in its place, so that each part can be taken from the object as it stands.
+    """
+    mended = _ESCAPE.sub(_mend_escape, data.translate(_CONTROLS))
+    try:
+        record = read(mended)
+    except RecursionError:
+        mended = _flatten(mended)
+        try:
+            record = read(mended)
+        except (msgspec.DecodeError, RecursionError):
+            return None
+    except msgspec.DecodeError:
+        return None
+    return record._replace(messages=_relocated(record.messages, mended, data))
+
+
+def _mend_escape(match: re.Match[bytes]) -> bytes:
+    escape: bytes = match[0]
+    return escape if len(escape) != 6 else b"\\ufffd"
+
+
+def _flatten(data: bytes) -> bytes:
+    """Put a 0 and blanks in place of every value that lies too deep."""
+    out = bytearray(data)
+    depth = 0
+    for token in _TOKEN.finditer(data):
+        start = token.start()
+        if data[start] in b"{[":
+            depth += 1
+            if depth == _DEPTH:
+                begin = start
+        elif data[start] in b"}]":
+            if depth == _DEPTH:
+                out[begin : start + 1] = b"0".ljust(start + 1 - begin)
+            depth -= 1
+    return bytes(out)
+
+
+def _relocated(messages: list[Message], mended: bytes, data: bytes) -> list[Message]:
+    """Take each part from *data* instead of from *mended*, at the same place.
+
+    Parts come in the order of the file, so the first place after the part before is the right one.
+    """
+    after = 0
+    moved = []
+    for message in messages:
+        parts = []
+        for part in message.parts:
+            if part.how != LITERAL:
+                at = mended.find(part.data, after)
+                if at < 0:
+                    at = mended.find(part.data)
+                after = at + len(memoryview(part.data))
+                part = Part(part.how, data[at:after])
+            parts.append(part)
+        moved.append(message._replace(parts=parts))
+    return moved
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def time_ns(stamp: str) -> int | None:
+    """Return an ISO 8601 time in nanoseconds since 1970; without a zone it is UTC. None: unreadable."""
+    try:
+        moment = datetime.fromisoformat(stamp)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return (moment - _EPOCH) // _MICROSECOND * 1000
