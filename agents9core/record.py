@@ -201,11 +201,15 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def time_ns(stamp: str) -> int | None:
-    """Return an ISO 8601 time in nanoseconds since 1970; without a zone it is UTC. None: unreadable."""
+    """Return an ISO 8601 time in nanoseconds since 1970; without a zone it is UTC.
+
+    None where it is unreadable, or beyond the 64 bits that hold it (years 1678 to 2262).
+    """
     try:
         moment = datetime.fromisoformat(stamp)
     except ValueError:
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    return (moment - _EPOCH) // _MICROSECOND * 1000
+    nanoseconds = (moment - _EPOCH) // _MICROSECOND * 1000
+    return nanoseconds if -(1 << 63) <= nanoseconds < 1 << 63 else None

@@ -25,7 +25,7 @@ from agents9core.blocks import (
     text_parts,
 )
 from agents9core.jsontext import as_text
-from agents9core.record import CALL, RESULT, Message, Part, Record
+from agents9core.record import CALL, LITERAL, RESULT, Message, Part, Record
 
 _TURNS = {
     "task_started": "busy",
@@ -123,6 +123,7 @@ _passthrough = msgspec.json.Decoder(_Passthrough).decode
 _metadata = msgspec.json.Decoder(_Metadata).decode
 
 _NOTHING = Record()
+_ENCRYPTED = Part(LITERAL, b"[encrypted]")
 
 
 def read(data: bytes) -> Record:
@@ -202,11 +203,8 @@ def _message(item: _Item) -> list[Message]:
 def _agent(item: _Item) -> list[Message]:
     parts = content_parts(item.content)
     if first_byte(item.encrypted_content) == b'"' and not parts:
-        parts = [Part(*_ENCRYPTED)]
+        parts = [_ENCRYPTED]
     return _said("agent", text_parts(item.author) + parts)
-
-
-_ENCRYPTED = (0, b"[encrypted]")
 
 
 def _reasoning(item: _Item) -> list[Message]:

@@ -1,0 +1,164 @@
+"""The index of one chat: where each message stands in its transcript, never what it says.
+
+Some 40 bytes a message, in columns; the uids of the records seen, as hashes; and for messages in objects
+over a mebibyte the pieces to read them by. Pure: it is handed lines and gives rows; `transcript` reads.
+"""
+
+from array import array
+from typing import NamedTuple
+
+import xxhash
+
+from agents9core.kinds import Kinds
+from agents9core.record import LITERAL, Found, Message, Part, Read, Record, find_records, time_ns
+from agents9core.render import Piece, cut, measure
+
+CAP = 1 << 18
+"""Messages an index holds; a chat with more says so."""
+LONG = 1 << 20
+"""Bytes of an object above which its messages are cut into pieces."""
+_MESSAGE_BYTES = 38
+_UID_BYTES = 72
+_PIECE_BYTES = 120
+_SKIPS_KEPT = 1000
+
+
+class Place(NamedTuple):
+    """Where a message stands."""
+
+    at: int
+    """Offset of its object in the transcript (`transcript` says of which file)."""
+    length: int
+    """Bytes of the object; 0 for a message that is not in the file, whose pieces are literal."""
+    nth: int
+    """Which of the object's messages it is."""
+    size: int
+    """Bytes that it renders to."""
+    pieces: list[Piece] | None
+    """How to read it when its object is long."""
+
+
+class ChatIndex:
+    """The messages of a transcript, so far."""
+
+    def __init__(self, read: Read, birth_ns: int, missing_base: str | None = None) -> None:
+        self.read = read
+        self.facts: dict[str, tuple[str, int]] = {}
+        """What the transcript says of the session: the last value of each fact, and when it was said."""
+        self.skipped = 0
+        """Lines that could not be read, whole or in part."""
+        self.skipped_at: list[int] = []
+        """Where the first of them begin."""
+        self.overflowed = False
+        """Whether there are more messages than an index holds."""
+        self.newest_ns = birth_ns
+        self._kinds = Kinds()
+        self._uids: set[int] = set()
+        self._pieces: dict[int, list[Piece]] = {}
+        self._piece_count = 0
+        self._clock = birth_ns
+        self._starts_at: int | None = None
+        self._at = array("Q")
+        self._length = array("I")
+        self._nth = array("I")
+        self._kind = array("H")
+        self._time = array("q")
+        self._size = array("Q")
+        if missing_base is not None:
+            self._add_notice(f"The rollout {missing_base}, which this one continues, is not to be found.\n")
+
+    def __len__(self) -> int:
+        return len(self._size)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory it holds, near enough."""
+        return len(self) * _MESSAGE_BYTES + len(self._uids) * _UID_BYTES + self._piece_count * _PIECE_BYTES
+
+    def begin_file(self) -> None:
+        """Say that the next line is the first of another file: its first record speaks for it."""
+        self._starts_at = None
+
+    def take(self, line: bytes, at: int) -> None:
+        """Index a whole line that stands at *at*. Nothing that it holds raises."""
+        found, skipped = find_records(line, self.read)
+        if skipped:
+            self.skip(at)
+        for one in found:
+            self._take_record(one, line, at)
+
+    def skip(self, at: int) -> None:
+        """Count a line that is not read."""
+        self.skipped += 1
+        if len(self.skipped_at) < _SKIPS_KEPT:
+            self.skipped_at.append(at)
+
+    def place(self, id_: int) -> Place:
+        """Return where message *id_* stands. Raises IndexError."""
+        return Place(self._at[id_], self._length[id_], self._nth[id_], self._size[id_], self._pieces.get(id_))
+
+    def kind(self, id_: int) -> str:
+        """Return what message *id_* is called. Raises IndexError."""
+        return self._kinds.names[self._kind[id_]]
+
+    def size(self, id_: int) -> int:
+        """Return how many bytes message *id_* renders to. Raises IndexError."""
+        return self._size[id_]
+
+    def time(self, id_: int) -> int:
+        """Return when message *id_* was written, in nanoseconds since 1970. Raises IndexError."""
+        return self._time[id_]
+
+    def _take_record(self, found: Found, line: bytes, at: int) -> None:
+        record = found.record
+        if self._starts_at is None:
+            self._starts_at = record.starts_at or 0
+        if record.ordinal is not None and record.ordinal < self._starts_at:
+            return
+        if record.uid is not None and not self._is_new(record.uid):
+            return
+        when = time_ns(record.time) if record.time is not None else None
+        if record.messages and when is not None:
+            self._clock = when
+        for name, value in record.facts:
+            self.facts[name] = (value, self._clock if when is None else when)
+        if record.messages:
+            data = line[found.start : found.end] if found.end - found.start > LONG else b""
+            self._add(record, at + found.start, found.end - found.start, data)
+
+    def _is_new(self, uid: str) -> bool:
+        digest = xxhash.xxh3_64_intdigest(uid.encode("utf-8", "surrogatepass"))
+        if digest in self._uids:
+            return False
+        self._uids.add(digest)
+        return True
+
+    def _add(self, record: Record, at: int, length: int, data: bytes) -> None:
+        for nth, message in enumerate(record.messages):
+            if len(self) >= CAP:
+                self.overflowed = True
+                return
+            if data:
+                pieces, size = cut(message.parts, data)
+                self._keep(pieces)
+            else:
+                size = measure(message.parts)
+            self._append(message, at, length, nth, size)
+
+    def _append(self, message: Message, at: int, length: int, nth: int, size: int) -> None:
+        self._at.append(at)
+        self._length.append(length)
+        self._nth.append(nth)
+        self._kind.append(self._kinds.number(message))
+        self._time.append(self._clock)
+        self.newest_ns = max(self.newest_ns, self._clock) if len(self._size) else self._clock
+        self._size.append(size)
+
+    def _keep(self, pieces: list[Piece]) -> None:
+        self._pieces[len(self)] = pieces
+        self._piece_count += len(pieces)
+
+    def _add_notice(self, text: str) -> None:
+        message = Message("system", [Part(LITERAL, text.encode())])
+        self._keep([Piece(0, LITERAL, 0, 0, text.encode())])
+        self._append(message, 0, 0, 0, measure(message.parts))

@@ -1,0 +1,41 @@
+"""Where the lines of a growing file begin and end.
+
+Fed the file in any cuts, it gives the same lines. An unfinished line waits for its newline and is
+never scanned twice; its bytes are not held. Pure.
+"""
+
+from typing import NamedTuple
+
+LONGEST = 256 << 20
+"""A longer line is skipped, not read."""
+
+
+class Span(NamedTuple):
+    """A whole line: where it begins and where its newline stands."""
+
+    start: int
+    end: int
+
+
+class LineScanner:
+    """Splits on newline bytes alone."""
+
+    def __init__(self, start: int = 0) -> None:
+        self.line_start = start
+        """Where the unfinished line begins."""
+        self.scanned = start
+        """Everything before this was looked at."""
+
+    def feed(self, data: bytes) -> list[Span]:
+        """Return the lines that *data*, the bytes from `scanned` on, completes."""
+        base = self.scanned
+        start = self.line_start
+        spans = []
+        newline = data.find(b"\n")
+        while newline >= 0:
+            spans.append(Span(start, base + newline))
+            start = base + newline + 1
+            newline = data.find(b"\n", newline + 1)
+        self.line_start = start
+        self.scanned = base + len(data)
+        return spans

@@ -1,0 +1,231 @@
+"""The transcripts that were looked at: which files, which generation of them, and their indexes.
+
+A transcript is the files of a session in order: what it was forked from, up to where, and the one that
+grows. It is known by the files' identities; when one of them shrinks, is born anew or is rewritten in
+place, the next generation begins, with other path numbers, and what is held of the old one is Gone.
+
+    visit(sources) ── open each file from its pinned root
+      └─ Transcript.look ── one statx a file, fingerprints where that leaves a doubt → same generation?
+           └─ Transcript.scan ── read what is new, whole lines → ChatIndex.take
+
+A transcript has a lock of its own, so that the first scan of a long one holds up nobody else's.
+"""
+
+import os
+import threading
+import time
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import NamedTuple
+
+from agents9core.errors import Gone, Unavailable
+from agents9core.identity import PathNumbers
+from agents9core.index import ChatIndex
+from agents9core.lines import LONGEST, LineScanner, Span
+from agents9core.record import Read
+from agents9core.session import Source
+from agents9core.statx import FileStat
+from agents9core.witness import Verdict, Witness
+
+BUDGET_BYTES = 64 << 20
+"""Memory for indexes; beyond it the least recently used is dropped, and made again when it is asked for."""
+_CHUNK = 1 << 20
+
+
+class OpenFile(NamedTuple):
+    """One file of a transcript, open during one visit."""
+
+    fd: int
+    stat: FileStat
+    limit: int | None
+
+    @property
+    def end(self) -> int:
+        """How many of its bytes count now."""
+        return self.stat.size if self.limit is None else min(self.limit, self.stat.size)
+
+
+class _Progress:
+    """How far one file was read."""
+
+    def __init__(self) -> None:
+        self.witness = Witness()
+        self.scanner = LineScanner()
+
+
+class Transcript:
+    """One transcript and its generation."""
+
+    def __init__(self, key: tuple[object, ...], numbers: PathNumbers) -> None:
+        self.generation = 0
+        self.number = numbers.block("transcript", key, 0)
+        """Block of path numbers of this generation: message *i* is `number + i`."""
+        self.lock = threading.RLock()
+        self.index: ChatIndex | None = None
+        """None: not made yet, or dropped for room."""
+        self._key = key
+        self._numbers = numbers
+        self._progress: list[_Progress] = []
+
+    @property
+    def name(self) -> str:
+        """Names the transcript and its generation, for clients."""
+        return f"{self.number >> 20:x}"
+
+    def look(self, files: list[OpenFile], looked_ns: int) -> None:
+        """Begin another generation if one of the files is not what was read. Raises OSError."""
+        for file, progress in zip(files, self._progress, strict=False):
+            if progress.witness.verdict(file.fd, file.stat) is Verdict.OTHER or (
+                file.limit is not None and progress.scanner.scanned < file.end
+            ):
+                self._begin_again()
+                return
+            if self.index is not None and progress.scanner.scanned >= file.end:
+                progress.witness.note(file.stat, looked_ns)
+
+    def scan(self, files: list[OpenFile], looked_ns: int, read: Read, missing_base: str | None) -> ChatIndex:
+        """Bring the index up to date with the files. Raises OSError."""
+        index = self.index
+        if index is None:
+            index = self.index = ChatIndex(read, _birth_ns(files[-1].stat), missing_base)
+            self._progress = []
+        base = 0
+        for number, file in enumerate(files):
+            if number == len(self._progress):
+                self._progress.append(_Progress())
+                index.begin_file()
+            _read_new_lines(file, self._progress[number], base, index)
+            self._progress[number].witness.note(file.stat, looked_ns)
+            base += file.limit or 0
+        return index
+
+    def _begin_again(self) -> None:
+        self.generation += 1
+        self.number = self._numbers.block("transcript", self._key, self.generation)
+        self.index = None
+        self._progress = []
+
+
+def _birth_ns(stat: FileStat) -> int:
+    return stat.btime_ns or stat.mtime_ns
+
+
+def _read_new_lines(file: OpenFile, progress: _Progress, base: int, index: ChatIndex) -> None:
+    scanner = progress.scanner
+    while scanner.scanned < file.end:
+        start = scanner.scanned
+        data = os.pread(file.fd, min(_CHUNK, file.end - start), start)
+        if not data:
+            return
+        spans = scanner.feed(data)
+        progress.witness.cover(data)
+        for span in spans:
+            if span.end - span.start > LONGEST:
+                index.skip(base + span.start)
+                continue
+            index.take(_line(file.fd, span, data, start), base + span.start)
+
+
+def _line(fd: int, span: Span, data: bytes, start: int) -> bytes:
+    """Return a line's bytes: from the chunk at hand, or from the file where it began before the chunk."""
+    if span.start >= start:
+        return data[span.start - start : span.end - start]
+    return os.pread(fd, span.end - span.start, span.start)
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One look at a transcript, while its files are open."""
+
+    transcript: Transcript
+    generation: int
+    number: int
+    files: list[OpenFile]
+    index: ChatIndex | None
+    """Up to date where the visit was asked to read; else None."""
+
+    @property
+    def stat(self) -> FileStat:
+        """The look at the file that grows."""
+        return self.files[-1].stat
+
+    def read(self, at: int, count: int) -> bytes:
+        """Return *count* bytes of the transcript from *at*. Raises Gone where they are not all there."""
+        starts = [0, *accumulate(file.limit or 0 for file in self.files[:-1])]
+        number = bisect_right(starts, at) - 1
+        data = os.pread(self.files[number].fd, count, at - starts[number])
+        if len(data) < count:
+            raise Gone("the transcript has shrunk")
+        return data
+
+
+class Transcripts:
+    """All transcripts of this run. Their indexes are kept within a budget of memory."""
+
+    def __init__(self, numbers: PathNumbers, budget_bytes: int = BUDGET_BYTES) -> None:
+        self._numbers = numbers
+        self._budget_bytes = budget_bytes
+        self._known: dict[tuple[object, ...], Transcript] = {}
+        self._recent: OrderedDict[int, Transcript] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def visit(
+        self, sources: tuple[Source, ...], read: Read | None, missing_base: str | None = None
+    ) -> Iterator[Visit]:
+        """Open a transcript and look at it; with *read* also bring its index up to date.
+
+        Raises NotFound where a file is not there, Denied, Malformed, or Unavailable.
+        """
+        with ExitStack() as stack:
+            looked_ns = time.time_ns()
+            files = [
+                OpenFile(*stack.enter_context(source.root.opened(source.path)), source.limit)
+                for source in sources
+            ]
+            transcript = self._transcript(files, missing_base)
+            try:
+                visit = self._look(transcript, files, looked_ns, read, missing_base)
+            except OSError as error:
+                raise Unavailable(str(error)) from error
+            yield visit
+
+    def _transcript(self, files: list[OpenFile], missing_base: str | None) -> Transcript:
+        key = (missing_base, *((file.stat.dev, file.stat.ino, file.limit) for file in files))
+        with self._lock:
+            transcript = self._known.get(key)
+            if transcript is None:
+                transcript = self._known[key] = Transcript(key, self._numbers)
+        return transcript
+
+    def _look(
+        self,
+        transcript: Transcript,
+        files: list[OpenFile],
+        looked_ns: int,
+        read: Read | None,
+        missing_base: str | None,
+    ) -> Visit:
+        with transcript.lock:
+            transcript.look(files, looked_ns)
+            index = None
+            if read is not None:
+                index = transcript.scan(files, looked_ns, read, missing_base)
+                self._use(transcript)
+            return Visit(transcript, transcript.generation, transcript.number, files, index)
+
+    def _use(self, transcript: Transcript) -> None:
+        """Count *transcript* as the one used last, and drop indexes that are over the budget."""
+        with self._lock:
+            self._recent[id(transcript)] = transcript
+            self._recent.move_to_end(id(transcript))
+            held = sum(kept.index.nbytes for kept in self._recent.values() if kept.index is not None)
+            while held > self._budget_bytes and len(self._recent) > 1:
+                _, oldest = self._recent.popitem(last=False)
+                if oldest.index is not None:
+                    held -= oldest.index.nbytes
+                    oldest.index = None

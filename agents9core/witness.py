@@ -1,0 +1,83 @@
+"""Whether a file is still the one that was read.
+
+One statx tells most of it. Where that leaves a doubt, the first and last 64 bytes that were covered
+decide, and a running xxh3 of all of them (DESIGN section 4, "The index").
+"""
+
+import os
+from enum import Enum, auto
+
+import xxhash
+
+from agents9core.statx import FileStat
+
+_EDGE = 64
+_RACY_NS = 20_000_000
+"""Two writes within this time may leave the same ctime: the file system's clock ticks every few ms."""
+_CHUNK = 1 << 20
+
+
+class Verdict(Enum):
+    """What a look found."""
+
+    SAME = auto()
+    GREW = auto()
+    OTHER = auto()
+    """Shrunk, born anew, or rewritten in place: another transcript."""
+
+
+class Witness:
+    """What was seen of one file."""
+
+    def __init__(self) -> None:
+        self.seen: FileStat | None = None
+        self._looked_ns = 0
+        self._covered = 0
+        self._head = self._tail = b""
+        self._running = xxhash.xxh3_64()
+
+    def verdict(self, fd: int, stat: FileStat) -> Verdict:
+        """Compare the open file with what was covered of it. Raises OSError."""
+        seen = self.seen
+        if seen is None:
+            return Verdict.GREW
+        if stat.identity != seen.identity or stat.size < seen.size:
+            return Verdict.OTHER
+        unmoved = (stat.size, stat.mtime_ns, stat.ctime_ns) == (seen.size, seen.mtime_ns, seen.ctime_ns)
+        if unmoved and self._looked_ns - stat.ctime_ns > _RACY_NS:
+            return Verdict.SAME
+        if not self._edges_hold(fd):
+            return Verdict.OTHER
+        if stat.size > seen.size:
+            return Verdict.GREW
+        return Verdict.SAME if unmoved or self._is_equal(fd) else Verdict.OTHER
+
+    def cover(self, data: bytes) -> None:
+        """Take the next bytes of the file into the fingerprints."""
+        self._running.update(data)
+        self._covered += len(data)
+        self._head += data[: _EDGE - len(self._head)]
+        self._tail = (self._tail + data[-_EDGE:])[-_EDGE:]
+
+    def note(self, stat: FileStat, looked_ns: int) -> None:
+        """Remember a look that was not OTHER. *looked_ns*: the clock just before it."""
+        self.seen = stat
+        self._looked_ns = looked_ns
+
+    def _edges_hold(self, fd: int) -> bool:
+        """Whether the first and last bytes that were covered still stand."""
+        size = len(self._head)
+        head = os.pread(fd, size, 0)
+        return head == self._head and os.pread(fd, size, self._covered - size) == self._tail
+
+    def _is_equal(self, fd: int) -> bool:
+        """Whether all covered bytes are what they were."""
+        again = xxhash.xxh3_64()
+        at = 0
+        while at < self._covered:
+            data = os.pread(fd, min(_CHUNK, self._covered - at), at)
+            if not data:
+                return False
+            again.update(data)
+            at += len(data)
+        return bool(again.intdigest() == self._running.intdigest())
