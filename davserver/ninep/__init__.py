@@ -1,0 +1,1 @@
+"""The 9P door: `wire`, `messages`, `shape`, `dialect`, `session`, `server`; each knows those before it."""

@@ -1,0 +1,260 @@
+"""The 9P listeners, and the only module of this door that knows sockets.
+
+One thread accepts for all listeners; each connection has a thread of its own:
+
+    Server.start
+      _accept_loop                       select on the listeners, and on the pipe by which stop() wakes it
+        _welcome                         the 65th connection is closed
+          Connection.run                 (its own thread)
+            admit(sock)                  who may connect, before a byte is read; False: closed
+            sock.recv                    up to 64 KiB, so also many requests at once
+              session.receive_data
+              session.next_reply         one reply at a time ...
+            sock.sendall                 ... joined up to 64 KiB; it blocks while the client does not read,
+                                         and nothing more is read from that client meanwhile
+            session.close                at the end of the connection: every fid is let go
+    Server.stop                          closes the listeners, shuts every connection down, waits for them
+
+Every message is logged both ways while the logger `davserver.ninep.trace` is enabled for DEBUG when the
+connection begins; bytes of files are counted and not shown.
+"""
+
+import errno
+import ipaddress
+import logging
+import selectors
+import socket
+import stat
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from agents9core.node import Directory
+from davserver.ninep.errors import WireError
+from davserver.ninep.session import Session
+from davserver.ninep.shape import Owner
+from davserver.ninep.wire import Message, describe
+
+MAX_CONNECTIONS = 64
+"""One mount is one connection; each costs a thread and at most a few MiB."""
+RECV_BYTES = 1 << 16
+JOIN_BYTES = 1 << 16
+"""Replies are joined into one send up to this; a longer one goes alone. It bounds what waits unsent."""
+BACKLOG = 64
+STOP_SECONDS = 1.0
+"""How long stop() waits for its threads."""
+PROBE_SECONDS = 1.0
+"""How long a socket file's listener has to say that it lives."""
+FULL_SECONDS = 0.1
+"""The pause when the system has no descriptors left for another connection."""
+
+logger = logging.getLogger(__name__)
+trace_logger = logging.getLogger("davserver.ninep.trace")
+
+
+class Connection:
+    """One client: its socket and its session."""
+
+    def __init__(self, sock: socket.socket, peer: str, root: Directory, owner: Owner) -> None:
+        self._sock = sock
+        self._peer = peer
+        traced = trace_logger.isEnabledFor(logging.DEBUG)
+        self._session = Session(root, owner, self._trace if traced else None)
+
+    def run(self, admit: Callable[[socket.socket], bool]) -> None:
+        """Serve the client until it leaves or is no 9P client."""
+        try:
+            if admit(self._sock):
+                self._converse()
+            else:
+                logger.info("%s: refused", self._peer)
+        except WireError as exc:
+            logger.warning("%s: not 9P: %s; closed", self._peer, exc)
+        except OSError as exc:
+            logger.debug("%s: %s", self._peer, exc)
+        finally:
+            self._sock.close()
+            self._session.close()
+
+    def hang_up(self) -> None:
+        """Wake the thread that serves the client: its next recv or send ends."""
+        try:
+            self._sock.shutdown(socket.SHUT_RDWR)
+        except OSError as exc:
+            logger.debug("%s: %s", self._peer, exc)
+
+    def _converse(self) -> None:
+        recv, receive_data = self._sock.recv, self._session.receive_data
+        while data := recv(RECV_BYTES):
+            receive_data(data)
+            self._send_replies()
+
+    def _send_replies(self) -> None:
+        """Answer all that has arrived whole; what was answered before a WireError is still sent."""
+        next_reply = self._session.next_reply
+        pending: list[bytes] = []
+        joined = 0
+        try:
+            while (reply := next_reply()) is not None:
+                pending.append(reply)
+                joined += len(reply)
+                if joined >= JOIN_BYTES:
+                    self._sock.sendall(b"".join(pending))
+                    pending, joined = [], 0
+        finally:
+            if pending:
+                self._sock.sendall(b"".join(pending))
+
+    def _trace(self, direction: str, message: Message) -> None:
+        trace_logger.debug("%s %s %s", self._peer, direction, describe(message))
+
+
+class Server:
+    """The 9P door to one tree. Add listeners, then `start`; `stop` ends it for good."""
+
+    def __init__(self, root: Directory, owner: Owner, admit: Callable[[socket.socket], bool]) -> None:
+        """Serve *root*, every file *owner*'s, to the clients that *admit* says yes to."""
+        self._root = root
+        self._owner = owner
+        self._admit = admit
+        self._selector = selectors.DefaultSelector()
+        self._wake, self._waker = socket.socketpair()
+        self._selector.register(self._wake, selectors.EVENT_READ)
+        self._listeners: list[socket.socket] = []
+        self._socket_files: list[tuple[Path, int]] = []
+        self._accepting = threading.Thread(target=self._accept_loop, name="9p-accept", daemon=True)
+        self._lock = threading.Lock()
+        self._stopping = False
+        self._connections: dict[Connection, threading.Thread] = {}
+
+    @property
+    def connection_count(self) -> int:
+        """How many clients are connected now."""
+        with self._lock:
+            return len(self._connections)
+
+    def listen_tcp(self, host: str, port: int) -> tuple[str, int]:
+        """Listen on a loopback address, port 0 for any free one, and return the address in use.
+
+        Raises ValueError for another address than loopback, OSError where it cannot be listened on.
+        """
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        if not ipaddress.ip_address(address[0]).is_loopback:
+            raise ValueError(f"{host} is not a loopback address")
+        listener = socket.create_server(address[:2], family=family, backlog=BACKLOG)
+        self._add(listener)
+        bound = listener.getsockname()
+        return bound[0], bound[1]
+
+    def listen_unix(self, path: Path) -> None:
+        """Listen on a socket file that only its owner may use. One that a dead server left is replaced.
+
+        Raises OSError: EADDRINUSE when a server listens there, EEXIST when the file is no socket.
+        """
+        _clear_stale(path)
+        listener = socket.socket(socket.AF_UNIX)
+        try:
+            listener.bind(str(path))
+            path.chmod(0o600)  # before listen(): until then nobody can connect
+            listener.listen(BACKLOG)
+        except OSError:
+            listener.close()
+            raise
+        self._socket_files.append((path, path.stat().st_ino))
+        self._add(listener)
+
+    def start(self) -> None:
+        """Begin to accept. Returns at once."""
+        self._accepting.start()
+
+    def stop(self) -> None:
+        """Close the listeners and all connections, within about a second also when a client is stuck."""
+        deadline = time.monotonic() + STOP_SECONDS
+        with self._lock:
+            self._stopping = True
+            open_now = dict(self._connections)
+        self._waker.send(b"\0")
+        for connection in open_now:
+            connection.hang_up()
+        for thread in (self._accepting, *open_now.values()):
+            if thread.is_alive():
+                thread.join(max(0.0, deadline - time.monotonic()))
+        self._close_listeners()
+
+    def _add(self, listener: socket.socket) -> None:
+        listener.setblocking(False)
+        self._listeners.append(listener)
+        self._selector.register(listener, selectors.EVENT_READ, listener)
+
+    def _accept_loop(self) -> None:
+        while not self._stopping:
+            for key, _ in self._selector.select():
+                if key.data is not None:
+                    self._accept(key.data)
+
+    def _accept(self, listener: socket.socket) -> None:
+        try:
+            sock, address = listener.accept()
+        except OSError as exc:
+            if exc.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS):
+                logger.warning("cannot accept a connection: %s", exc)
+                time.sleep(FULL_SECONDS)
+            return
+        sock.setblocking(True)
+        if sock.family == socket.AF_UNIX:
+            peer = f"unix:{listener.getsockname()}"
+        else:
+            peer = f"{address[0]}:{address[1]}"
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._welcome(sock, peer)
+
+    def _welcome(self, sock: socket.socket, peer: str) -> None:
+        """Give the client a thread, or close it where there are as many as may be."""
+        connection = Connection(sock, peer, self._root, self._owner)
+        thread = threading.Thread(target=self._serve, args=(connection,), name=f"9p-{peer}", daemon=True)
+        with self._lock:
+            if self._stopping or len(self._connections) >= MAX_CONNECTIONS:
+                logger.warning("%s: no room for another connection; closed", peer)
+                sock.close()
+                return
+            self._connections[connection] = thread
+        thread.start()
+
+    def _serve(self, connection: Connection) -> None:
+        try:
+            connection.run(self._admit)
+        finally:
+            with self._lock:
+                del self._connections[connection]
+
+    def _close_listeners(self) -> None:
+        self._selector.close()
+        for sock in (*self._listeners, self._wake, self._waker):
+            sock.close()
+        for path, inode in self._socket_files:
+            try:
+                if path.stat().st_ino == inode:
+                    path.unlink()
+            except FileNotFoundError:
+                continue
+
+
+def _clear_stale(path: Path) -> None:
+    """Remove the socket file of a server that is no more. Raises OSError when it may not."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(mode):
+        raise FileExistsError(errno.EEXIST, "this is not a socket; it is left alone", str(path))
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(PROBE_SECONDS)
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink()
+            return
+        except TimeoutError:
+            pass
+    raise OSError(errno.EADDRINUSE, "another server listens here", str(path))

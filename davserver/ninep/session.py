@@ -1,0 +1,408 @@
+"""One connection's conversation: fids, msize, dialect, and an answer to every request. No sockets.
+
+Bytes go in by `receive_data`, replies come out of `next_reply` one at a time: a burst of small Treads can
+ask for gigabytes, and so the caller sends one before it asks for the next. Requests are answered in order,
+each before the next is looked at. That makes Tflush always Rflush (flush(5)): what it names is answered.
+
+Each handler checks in this order: the fid is known, its state allows it, the node works; only then the fid
+changes. No answer is remembered: every operation asks the node again, and what has ended is `Gone`.
+Sources: section 5 of Plan 9's manual, one page a message; for .L diod's protocol page.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from agents9core.errors import IsADirectory, NotADirectory, NotFound, ReadOnly, TreeError
+from agents9core.node import Directory, File, Node, Reader, Stat
+from davserver.ninep import dialect as dialects
+from davserver.ninep import messages as m
+from davserver.ninep import shape
+from davserver.ninep.errors import (
+    AlreadyOpen,
+    BadUseOfFid,
+    FidInUse,
+    NoAuthentication,
+    NotALink,
+    NotSupported,
+    ProtocolError,
+    TooManyFids,
+    UnknownFid,
+    WireError,
+)
+from davserver.ninep.listing import Listing
+from davserver.ninep.wire import CODECS, HEADER_BYTES, Message, encode
+
+MAX_MSIZE = (1 << 20) + 24
+"""A read of 1 MiB and the 24 bytes that clients keep for its header (IOHDRSZ). v9fs asks for 131072."""
+MIN_MSIZE = 1024
+"""Holds an Rwalk of 16 qids, and the stat of a name of 255 bytes that are all percent-escaped."""
+FIRST_MSIZE = 8192
+"""How long a message may be before a size is agreed on; only a Tversion is of use then."""
+MAX_FIDS = 300_000
+"""A cache=loose mount keeps one fid a file, and a chat may have 262144 messages."""
+READ_HEADER_BYTES = 11
+"""size[4] Rread tag[2] count[4]: what a reply's data leaves room for in msize (also in Rreaddir)."""
+MAX_OFFSET = (1 << 63) - 1
+"""Where every file has ended: file offsets are signed."""
+
+OREAD, OEXEC, OTRUNC, ORCLOSE = 0, 3, 0x10, 0x40
+"""Mode bits of Topen (open(5)); the low two bits are the access."""
+O_ACCMODE, O_CREAT, O_TRUNC = 0o3, 0o100, 0o1000
+"""Flags of Tlopen: Linux's. The others that v9fs sends (O_LARGEFILE, O_DIRECTORY) change nothing here."""
+
+V9FS_MAGIC = 0x01021997
+NAME_BYTES = 255
+LOCK_SUCCESS = 0
+LOCK_UNLOCKED = 2
+
+logger = logging.getLogger(__name__)
+
+
+class Place:
+    """A node, and the place that it was walked from: what `..` needs."""
+
+    __slots__ = ("node", "parent")
+
+    def __init__(self, node: Node, parent: "Place | None") -> None:
+        self.node = node
+        self.parent = parent
+
+
+class Fid:
+    """What a client's number stands for. A connection may have MAX_FIDS of them: keep it small."""
+
+    __slots__ = ("opened", "place")
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.opened: Reader | Listing | None = None
+
+
+class Unexpected(TreeError):
+    """A node raised what its contract does not allow: a bug, logged with its traceback."""
+
+
+class Session:
+    """The server's side of one connection. Used by one thread at a time."""
+
+    def __init__(
+        self, root: Directory, owner: shape.Owner, trace: Callable[[str, Message], None] | None = None
+    ) -> None:
+        """Serve the tree at *root*, every file *owner*'s; *trace* is told ("->" or "<-", message) of each."""
+        self._root = Place(root, None)
+        self._owner = owner
+        self._trace = trace
+        self._buffer = bytearray()
+        self._at = 0
+        self._fids: dict[int, Fid] = {}
+        self._msize = FIRST_MSIZE
+        self._use(dialects.UNKNOWN)
+
+    @property
+    def fid_count(self) -> int:
+        """How many fids the client holds."""
+        return len(self._fids)
+
+    def receive_data(self, data: bytes) -> None:
+        """Take what the client sent, in pieces of any size."""
+        if self._at:
+            del self._buffer[: self._at]
+            self._at = 0
+        self._buffer += data
+
+    def next_reply(self) -> bytes | None:
+        """Answer the next request: one whole frame, None when more bytes are needed. Raises WireError."""
+        buffer, start = self._buffer, self._at
+        arrived = len(buffer) - start
+        if arrived < 4:
+            return None
+        size = int.from_bytes(buffer[start : start + 4], "little")
+        if not HEADER_BYTES <= size <= self._msize:
+            raise WireError(f"a message of {size} bytes where {HEADER_BYTES} to {self._msize} may be")
+        if arrived < size:
+            return None
+        self._at = start + size
+        return self._answer(start, start + size)
+
+    def close(self) -> None:
+        """Let go of everything: the connection has ended, or begins anew."""
+        fids = list(self._fids.values())
+        self._fids.clear()
+        for fid in fids:
+            _let_go(fid)
+
+    def _answer(self, start: int, end: int) -> bytes:
+        """Return the reply to the frame at *start*, whatever happens."""
+        buffer = self._buffer
+        try:
+            request = self._requests.get(buffer[start + 4])
+            if request is None:
+                raise NotSupported(f"message type {buffer[start + 4]}")
+            decode, handle = request
+            message = decode(buffer, start, end)
+            if self._trace:
+                self._trace("->", message)
+            reply = handle(self, message)
+            frame = CODECS[type(reply)].encode(reply)
+        except TreeError as exc:
+            error = exc
+        except Exception as exc:
+            logger.exception("a request of type %d", buffer[start + 4])
+            error = Unexpected(str(exc))
+        else:
+            if self._trace:
+                self._trace("<-", reply)
+            return frame
+        tag = int.from_bytes(buffer[start + 5 : start + 7], "little")
+        reply = self._dialect.error(tag, error)
+        if self._trace:
+            self._trace("<-", reply)
+        return encode(reply)
+
+    # --- version, auth, attach, flush ---
+
+    def _use(self, dialect: dialects.Dialect) -> None:
+        self._dialect = dialect
+        self._requests = REQUESTS[dialect.version]
+
+    def _version(self, message: m.Tversion) -> Message:
+        if message.msize < MIN_MSIZE:
+            raise ProtocolError(f"msize {message.msize} is less than {MIN_MSIZE}")
+        self.close()
+        self._msize = min(message.msize, MAX_MSIZE)
+        self._use(dialects.negotiate(message.version))
+        return m.Rversion(message.tag, self._msize, self._dialect.version)
+
+    def _auth(self, message: m.Tauth | m.TauthU) -> Message:
+        raise NoAuthentication("no authentication is needed")
+
+    def _attach(self, message: m.Tattach | m.TattachU) -> Message:
+        self._check_new(message.fid)
+        if message.afid != m.NOFID:
+            raise UnknownFid(f"afid {message.afid}")
+        if message.aname not in ("", "/"):
+            raise NotFound(message.aname)
+        stat = self._root.node.stat()
+        self._fids[message.fid] = Fid(self._root)
+        return m.Rattach(message.tag, shape.qid(stat))
+
+    def _flush(self, message: m.Tflush) -> Message:
+        return m.Rflush(message.tag)
+
+    # --- fids ---
+
+    def _known(self, fid: int) -> Fid:
+        try:
+            return self._fids[fid]
+        except KeyError:
+            raise UnknownFid(f"fid {fid}") from None
+
+    def _check_new(self, fid: int) -> None:
+        if fid in self._fids or fid == m.NOFID:
+            raise FidInUse(f"fid {fid}")
+        if len(self._fids) >= MAX_FIDS:
+            raise TooManyFids(f"{MAX_FIDS} fids")
+
+    def _walk(self, message: m.Twalk) -> Message:
+        _, number, newfid, names = message
+        fid = self._known(number)
+        if newfid != number:
+            self._check_new(newfid)
+        if fid.opened is not None and (newfid == number or not self._dialect.walks_from_open):
+            raise BadUseOfFid(f"fid {number} is open")
+        place = fid.place
+        qids: list[bytes] = []
+        for name in names:
+            try:
+                place, stat = _step(place, name)
+            except TreeError:
+                if not qids:
+                    raise
+                return m.Rwalk(message.tag, tuple(qids))
+            qids.append(shape.qid(stat))
+        if newfid == number:
+            fid.place = place
+        else:
+            self._fids[newfid] = Fid(place)
+        return m.Rwalk(message.tag, tuple(qids))
+
+    def _clunk(self, message: m.Tclunk) -> Message:
+        fid = self._known(message.fid)
+        del self._fids[message.fid]
+        _let_go(fid)
+        return m.Rclunk(message.tag)
+
+    def _remove(self, message: m.Tremove) -> Message:
+        """Clunk, as remove(5) says, also though it fails."""
+        self._clunk(m.Tclunk(message.tag, message.fid))
+        raise ReadOnly("the tree is read-only")
+
+    # --- open and read ---
+
+    def _topen(self, message: m.Topen) -> Message:
+        writes = message.mode & 3 not in (OREAD, OEXEC) or message.mode & (OTRUNC | ORCLOSE)
+        return m.Ropen(message.tag, self._open(message.fid, writes=bool(writes)), 0)
+
+    def _tlopen(self, message: m.Tlopen) -> Message:
+        writes = message.flags & (O_ACCMODE | O_CREAT | O_TRUNC)
+        return m.Rlopen(message.tag, self._open(message.fid, writes=bool(writes)), 0)
+
+    def _open(self, number: int, *, writes: bool) -> bytes:
+        """Open the fid and return its qid. (The iounit of 0 in the reply leaves the size to msize.)"""
+        fid = self._known(number)
+        if fid.opened is not None:
+            raise AlreadyOpen(f"fid {number}")
+        if writes:
+            raise ReadOnly("the tree is read-only")
+        node = fid.place.node
+        stat = node.stat()
+        fid.opened = node.open() if isinstance(node, File) else Listing(_directory(node))
+        return shape.qid(stat)
+
+    def _read(self, message: m.Tread) -> Message:
+        tag, number, offset, count = message
+        fid = self._known(number)
+        room = min(count, self._msize - READ_HEADER_BYTES)
+        opened = fid.opened
+        if isinstance(opened, Listing):
+            return m.Rread(tag, self._read_directory(opened, offset, room))
+        if opened is None:
+            raise BadUseOfFid(f"fid {number} is not open")
+        return m.Rread(tag, opened.read(offset, room) if offset <= MAX_OFFSET else b"")
+
+    def _read_directory(self, listing: Listing, offset: int, room: int) -> bytes:
+        if not self._dialect.tread_reads_directories:
+            raise IsADirectory("directories are read by Treaddir")
+        record, owner = self._dialect.stat_record, self._owner
+        return listing.from_offset(offset, room, lambda row, _: record(row.name, row.stat, owner))
+
+    def _readdir(self, message: m.Treaddir) -> Message:
+        tag, number, offset, count = message
+        fid = self._known(number)
+        room = min(count, self._msize - READ_HEADER_BYTES)
+        if not isinstance(fid.place.node, Directory):
+            raise NotADirectory(fid.place.node.name)
+        if not isinstance(fid.opened, Listing):
+            raise BadUseOfFid(f"fid {number} is not open")
+        return m.Rreaddir(tag, fid.opened.from_cookie(offset, room, shape.dirent))
+
+    # --- stat ---
+
+    def _stat(self, message: m.Tstat) -> Message:
+        place = self._known(message.fid).place
+        name = place.node.name if place.parent else "/"
+        record = self._dialect.stat_record(name, place.node.stat(), self._owner)
+        return m.Rstat(message.tag, record)
+
+    def _getattr(self, message: m.Tgetattr) -> Message:
+        tag, number, _ = message
+        return shape.attributes(tag, self._known(number).place.node.stat(), self._owner)
+
+    def _statfs(self, message: m.Tstatfs) -> Message:
+        """Say that nothing is free: the tree has no size of its own."""
+        self._known(message.fid)
+        return m.Rstatfs(message.tag, V9FS_MAGIC, shape.BLOCK_BYTES, 0, 0, 0, 0, 0, 0, NAME_BYTES)
+
+    # --- what a tree that is only read can grant ---
+
+    def _wstat(self, message: m.Twstat) -> Message:
+        self._known(message.fid)
+        if message.stat != self._dialect.blank_stat:
+            raise ReadOnly("the tree is read-only")
+        return m.Rwstat(message.tag)
+
+    def _fsync(self, message: m.Tfsync) -> Message:
+        self._known(message.fid)
+        return m.Rfsync(message.tag)
+
+    def _lock(self, message: m.Tlock) -> Message:
+        """Grant it: nobody writes, so every lock is as good as shared."""
+        self._known(message.fid)
+        return m.Rlock(message.tag, LOCK_SUCCESS)
+
+    def _getlock(self, message: m.Tgetlock) -> Message:
+        self._known(message.fid)
+        _, _, _, start, length, proc_id, client_id = message
+        return m.Rgetlock(message.tag, LOCK_UNLOCKED, start, length, proc_id, client_id)
+
+    # --- what it cannot ---
+
+    def _refuse(self, message: Any) -> Message:  # noqa: ANN401 - every request that writes
+        """Refuse to write. Each of these requests has the fid that it would write through first."""
+        self._known(message[1])
+        raise ReadOnly("the tree is read-only")
+
+    def _xattrwalk(self, message: m.Txattrwalk) -> Message:
+        """Refuse so that GNU ls asks once and not for every file, which it does after ENODATA."""
+        self._known(message.fid)
+        raise NotSupported("no extended attributes")
+
+    def _readlink(self, message: m.Treadlink) -> Message:
+        self._known(message.fid)
+        raise NotALink("no symbolic links")
+
+
+def _step(place: Place, name: str) -> tuple[Place, Stat]:
+    """Walk one name; `..` at the root stays there. Raises NotADirectory, NotFound, Gone."""
+    directory = _directory(place.node)
+    there = (place.parent or place) if name == ".." else Place(directory.walk(name), place)
+    return there, there.node.stat()
+
+
+def _directory(node: Node) -> Directory:
+    if not isinstance(node, Directory):
+        raise NotADirectory(node.name)
+    return node
+
+
+def _let_go(fid: Fid) -> None:
+    if isinstance(fid.opened, Reader):
+        fid.opened.close()
+
+
+HANDLERS: dict[type[Any], Callable[[Session, Any], Message]] = {
+    m.Tversion: Session._version,
+    m.Tauth: Session._auth,
+    m.TauthU: Session._auth,
+    m.Tattach: Session._attach,
+    m.TattachU: Session._attach,
+    m.Tflush: Session._flush,
+    m.Twalk: Session._walk,
+    m.Topen: Session._topen,
+    m.Tlopen: Session._tlopen,
+    m.Tread: Session._read,
+    m.Treaddir: Session._readdir,
+    m.Tclunk: Session._clunk,
+    m.Tremove: Session._remove,
+    m.Tstat: Session._stat,
+    m.Tgetattr: Session._getattr,
+    m.Tstatfs: Session._statfs,
+    m.Twstat: Session._wstat,
+    m.Tfsync: Session._fsync,
+    m.Tlock: Session._lock,
+    m.Tgetlock: Session._getlock,
+    m.Txattrwalk: Session._xattrwalk,
+    m.Treadlink: Session._readlink,
+    m.Twrite: Session._refuse,
+    m.Tcreate: Session._refuse,
+    m.TcreateU: Session._refuse,
+    m.Tlcreate: Session._refuse,
+    m.Tsymlink: Session._refuse,
+    m.Tmknod: Session._refuse,
+    m.Tmkdir: Session._refuse,
+    m.Tlink: Session._refuse,
+    m.Trename: Session._refuse,
+    m.Trenameat: Session._refuse,
+    m.Tunlinkat: Session._refuse,
+    m.Tsetattr: Session._refuse,
+    m.Txattrcreate: Session._refuse,
+}
+
+REQUESTS = {
+    dialect.version: {
+        CODECS[request].number: (CODECS[request].decode, HANDLERS[request]) for request in dialect.requests
+    }
+    for dialect in (*dialects.DIALECTS.values(), dialects.UNKNOWN)
+}
+"""Each dialect's messages by their number, with how to read and how to answer them."""
