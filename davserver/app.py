@@ -1,0 +1,116 @@
+"""The WSGI application: the tree over HTTP and WebDAV, read-only.
+
+    __call__ → guard: who, under which name, from which site
+             → METHODS → target: the names, decoded once → walk
+             → content (files) | listing, page (collections) | propfind
+
+Answers GET, HEAD, OPTIONS and PROPFIND; all else is 405. What the tree raises becomes a status by the one
+table `answer.STATUS`; anything that is neither a TreeError nor a Refusal is a bug, logged and a plain 500.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, cast
+
+from agents9core.errors import NotADirectory, TreeError
+from agents9core.node import Directory, File, Node
+from davserver.accept import preferred
+from davserver.answer import STATUS, STATUS_LINES, Answer, Refusal, text_answer
+from davserver.conditional import Validators, failed_precondition
+from davserver.content import file_answer
+from davserver.guard import Guard
+from davserver.listing import JSON, listing_answer
+from davserver.page import PREFIX, Page, installed_directory
+from davserver.propfind import propfind
+from davserver.target import Target, parse_target, split_absolute
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse
+
+logger = logging.getLogger(__name__)
+
+HTML = "text/html"
+_FORMS = ("text/plain", JSON, HTML)
+"""The forms of a listing, the one for curl first."""
+
+ALLOW = ("Allow", "GET, HEAD, OPTIONS, PROPFIND")
+_CLASSES = ("DAV", "1")
+_VARY = ("Vary", "Accept")
+
+
+class App:
+    """Serves the tree below *root*, to clients that call this server by one of *hosts* or a loopback name."""
+
+    def __init__(self, root: Directory, hosts: Iterable[str] = ()) -> None:
+        self._root = root
+        self._guard = Guard(hosts)
+        self._page = Page(installed_directory())
+        self._methods: dict[str, Callable[[str, dict[str, Any]], Answer]] = {
+            "GET": self._get,
+            "HEAD": self._get,
+            "OPTIONS": self._options,
+            "PROPFIND": self._propfind,
+        }
+
+    def __call__(self, environ: dict[str, Any], start_response: "StartResponse") -> Iterable[bytes]:
+        try:
+            answer = self._answer(environ)
+        except Refusal as refusal:
+            answer = refusal.answer
+        except TreeError as exc:
+            answer = text_answer(STATUS[exc.errno], STATUS_LINES[STATUS[exc.errno]])
+        except Exception:
+            logger.exception("cannot answer %s %r", environ["REQUEST_METHOD"], environ["REQUEST_URI"])
+            answer = text_answer(500, STATUS_LINES[500])
+        start_response(STATUS_LINES[answer.status], answer.headers)
+        return () if environ["REQUEST_METHOD"] == "HEAD" else answer.body
+
+    def _answer(self, environ: dict[str, Any]) -> Answer:
+        authority, origin_form = split_absolute(environ["REQUEST_URI"])
+        self._guard.check(environ, authority)
+        method = self._methods.get(environ["REQUEST_METHOD"])
+        if method is None:
+            raise Refusal(405, "This tree is only read", ALLOW)
+        return method(origin_form, environ)
+
+    def _get(self, origin_form: str, environ: dict[str, Any]) -> Answer:
+        target = parse_target(origin_form)
+        if target.names[:1] == (PREFIX,):
+            return self._page.asset(target.names[1:], environ)
+        node = self._walk(target)
+        if isinstance(node, Directory):
+            return self._collection(node, target, environ)
+        return file_answer(cast(File, node), environ)
+
+    def _collection(self, directory: Directory, target: Target, environ: dict[str, Any]) -> Answer:
+        form = preferred(environ.get("HTTP_ACCEPT"), _FORMS)
+        failed = failed_precondition(environ, Validators(None, None))
+        if failed == 304:  # "If-None-Match: *"; a listing has no tag that could match
+            return Answer(304, [_VARY])
+        if failed is not None:
+            return text_answer(failed, "It is not what the precondition asks for", _VARY)
+        if form == HTML:
+            directory.stat()
+            return self._page.index()
+        is_head = environ["REQUEST_METHOD"] == "HEAD"
+        return listing_answer(directory, target.href, target.query, form, is_head)
+
+    def _options(self, origin_form: str, environ: dict[str, Any]) -> Answer:
+        if origin_form != "*":
+            self._walk(parse_target(origin_form))
+        return Answer(200, [ALLOW, _CLASSES, ("MS-Author-Via", "DAV"), ("Content-Length", "0")])
+
+    def _propfind(self, origin_form: str, environ: dict[str, Any]) -> Answer:
+        target = parse_target(origin_form)
+        return propfind(self._walk(target), target.href, environ)
+
+    def _walk(self, target: Target) -> Node:
+        """Return the node that *target* points at. Raises TreeError; a file has no slash after it."""
+        node: Node = self._root
+        for name in target.names:
+            if not isinstance(node, Directory):
+                raise NotADirectory(name)
+            node = node.walk(name)
+        if target.slash and not isinstance(node, Directory):
+            raise NotADirectory(node.name)
+        return node

@@ -1,0 +1,53 @@
+"""Who may ask: the same user, under a name of this server, from no other web site.
+
+Pure. A page of another site can make a browser send requests here, and can even rebind its own name to
+127.0.0.1, but it cannot choose `Host`, `Origin` and `Sec-Fetch-Site`. Sources: RFC 9110 sections 7.2 and
+7.4, Fetch (Origin), Fetch Metadata (Sec-Fetch-Site). Also a link on another site is refused.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from davserver.answer import Refusal
+
+PEER_ADMITTED = "agents9.peer_admitted"
+"""In the WSGI environment: whether the listener knows the client as one who may read."""
+
+_LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^][:@/\s]+)(?::\d*)?")
+
+
+class Guard:
+    """Checks each request before the tree is touched."""
+
+    def __init__(self, hosts: Iterable[str]) -> None:
+        self._hosts = frozenset(_spelt(host) for host in (*_LOOPBACK_NAMES, *hosts))
+
+    def check(self, environ: dict[str, Any], authority: str | None) -> None:
+        """Let the request pass or raise Refusal. *authority* is that of an absolute-form target."""
+        if not environ.get(PEER_ADMITTED):
+            raise Refusal(403, "Only the user who runs this server may read it", ("Connection", "close"))
+        host = environ.get("HTTP_HOST")
+        if host is None and environ["SERVER_PROTOCOL"] != "HTTP/1.0":
+            raise Refusal(400, "There is no Host header")
+        for name in (host, authority):
+            if name is not None and not self._is_ours(name):
+                raise Refusal(421, "This server does not go by that name (see --allow-host)")
+        self._check_site(environ, authority or host or "")
+
+    def _is_ours(self, authority: str) -> bool:
+        match = _HOST.fullmatch(authority)
+        return match is not None and match[1].lower().rstrip(".") in self._hosts
+
+    def _check_site(self, environ: dict[str, Any], host: str) -> None:
+        origin = environ.get("HTTP_ORIGIN")
+        if origin is not None and origin.partition("://")[2].lower() != host.lower():
+            raise Refusal(403, "Another site may not ask")
+        if environ.get("HTTP_SEC_FETCH_SITE", "none") not in ("none", "same-origin"):
+            raise Refusal(403, "Another site may not ask")
+
+
+def _spelt(host: str) -> str:
+    """Return a name or address as a Host header spells it."""
+    return f"[{host.lower()}]" if ":" in host and not host.startswith("[") else host.lower().rstrip(".")

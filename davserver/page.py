@@ -1,0 +1,69 @@
+"""The browser page: the files of `static/`, held in memory and served under `/.page/`, where no tree name is.
+
+What it may do is fixed by its Content-Security-Policy: run its own script, and ask this server.
+"""
+
+import hashlib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from davserver.answer import Answer, Refusal, text_answer, whole
+from davserver.conditional import Validators, failed_precondition
+
+PREFIX = ".page"
+
+POLICY = (
+    "Content-Security-Policy",
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+)
+
+_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+
+
+class _Asset(NamedTuple):
+    body: bytes
+    media_type: str
+    etag: str
+
+
+class Page:
+    """The files of the page, read once."""
+
+    def __init__(self, directory: Path) -> None:
+        self._assets = {
+            path.name: _Asset(body, _TYPES[path.suffix], f'"{hashlib.sha256(body).hexdigest()[:32]}"')
+            for path in sorted(directory.iterdir())
+            if path.suffix in _TYPES
+            for body in (path.read_bytes(),)
+        }
+
+    def index(self) -> Answer:
+        """Answer for a collection, where HTML is wanted. Without ETag: other clients get other forms."""
+        body, media_type, _ = self._assets["index.html"]
+        return whole(200, media_type, body, POLICY, ("Vary", "Accept"))
+
+    def asset(self, names: tuple[str, ...], environ: dict[str, Any]) -> Answer:
+        """Answer for the file that *names* lead to below the prefix. Raises Refusal."""
+        asset = self._assets.get(names[0]) if len(names) == 1 else None
+        if asset is None:
+            raise Refusal(404)
+        etag = ("ETag", asset.etag)
+        failed = failed_precondition(environ, Validators(asset.etag, None))
+        if failed == 304:
+            return Answer(304, [etag])
+        if failed is not None:
+            return text_answer(failed, "It is not what the precondition asks for", etag)
+        return whole(200, asset.media_type, asset.body, POLICY, etag)
+
+
+def installed_directory() -> Path:
+    """Return where the files are: beside this module when installed, beside its package in a checkout."""
+    here = Path(__file__).parent
+    beside = here / "static"
+    return beside if beside.is_dir() else here.parent / "static"

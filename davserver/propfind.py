@@ -1,0 +1,117 @@
+"""PROPFIND: what it asks for, and the answer for a node and its members.
+
+Source: RFC 4918 sections 9.1, 14 and 15. Depth 0 and 1 only: a walk of everything has no end here, and
+section 9.1 lets a server refuse it with `propfind-finite-depth`.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+from xml.etree.ElementTree import Element, ParseError
+
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import fromstring
+
+from agents9core.errors import TreeError
+from agents9core.node import Chat, Directory, File, Node, Row
+from davserver.answer import XML, Answer, Refusal, begun, whole
+from davserver.multistatus import DECLARATION, LIVE, Template
+from davserver.rows import slices
+
+MAX_BODY_BYTES = 64 * 1024
+"""A request that names properties is far smaller."""
+
+_INFINITE = Answer(
+    *whole(403, XML, f'{DECLARATION}<D:error xmlns:D="DAV:"><D:propfind-finite-depth/></D:error>\n'.encode())
+)
+
+
+class Asked(NamedTuple):
+    """Which properties a body asks for."""
+
+    names: tuple[str, ...] | None
+    """Clark names, each once, in the order asked; None is every live property that a node has."""
+    values: bool = True
+    """False for propname, which wants to know only what there is."""
+
+
+def propfind(node: Node, href: str, environ: dict[str, Any]) -> Answer:
+    """Answer a PROPFIND of *node*, whose path is *href* without a slash at the end. Raises Refusal."""
+    depth = environ.get("HTTP_DEPTH", "infinity").strip().lower()
+    if depth not in ("0", "1", "infinity"):
+        raise Refusal(400, "Depth is 0 or 1 here")
+    template = Template(*parse_asked(environ["wsgi.input"].read(MAX_BODY_BYTES + 1)))
+    if depth == "infinity":
+        return _INFINITE
+    headers = [("Content-Type", XML)]
+    if isinstance(node, Directory) and not environ["REQUEST_URI"].partition("?")[0].endswith("/"):
+        headers.append(("Content-Location", href + "/"))  # section 5.2
+    chunks = _multistatus(node, href, template, with_members=depth == "1")
+    return Answer(207, headers, begun(chunks))
+
+
+def parse_asked(body: bytes) -> Asked:
+    """Return what the XML *body* asks for; an empty one asks for everything. Raises Refusal."""
+    if len(body) > MAX_BODY_BYTES:
+        raise Refusal(413, "A PROPFIND body may have 64 KiB")
+    if not body.strip():
+        return Asked(None)
+    try:
+        root = fromstring(body, forbid_dtd=True)
+    except (ParseError, DefusedXmlException, ValueError, LookupError) as exc:
+        raise Refusal(400, "The body is not XML without a DTD") from exc
+    if root.tag != "{DAV:}propfind":
+        raise Refusal(400, "The body is not a propfind element")
+    return _asked_by(root)
+
+
+def _asked_by(root: Element) -> Asked:
+    """Return what a propfind element asks for; elements that are not known do not count (section 17)."""
+    kinds = {child.tag: child for child in root if child.tag in _KINDS}
+    include = root.find("{DAV:}include")
+    if len(kinds) != 1 or (include is not None and "{DAV:}allprop" not in kinds):
+        raise Refusal(400, "A propfind has one of prop, allprop and propname")
+    kind, element = kinds.popitem()
+    if kind == "{DAV:}propname":
+        return Asked(None, values=False)
+    if kind == "{DAV:}prop":
+        return Asked(_tags(element))
+    return Asked(None if include is None else tuple(dict.fromkeys((*LIVE, *_tags(include)))))
+
+
+_KINDS = {"{DAV:}prop", "{DAV:}allprop", "{DAV:}propname"}
+
+
+def _tags(element: Element) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(child.tag for child in element))
+
+
+def _multistatus(node: Node, href: str, template: Template, *, with_members: bool) -> Iterator[bytes]:
+    """Yield the body: the node itself, then its members in slices."""
+    now = int(time.time())
+    itself = Row(node.name, node.stat())
+    yield DECLARATION.encode() + b'<D:multistatus xmlns:D="DAV:">\n'
+    yield template.response(href + ("/" if itself.stat.is_dir else "") or "/", itself, _media_type(node), now)
+    if isinstance(node, Directory) and with_members:
+        media_type_of = _member_media_types(node) if template.wants_media_type else None
+        for rows in slices(node.members()):
+            yield template.responses(href + "/", rows, media_type_of, now)
+    yield b"</D:multistatus>\n"
+
+
+def _media_type(node: Node) -> str:
+    return node.media_type if isinstance(node, File) else ""
+
+
+def _member_media_types(directory: Directory) -> Callable[[str], str | None]:
+    """Return how to find a member's media type, which rows do not hold; None is a member that has gone."""
+    if isinstance(directory, Chat):
+        return lambda _: File.media_type  # messages are all text, and too many to look at each
+
+    def look(name: str) -> str | None:
+        try:
+            return _media_type(directory.walk(name))
+        except TreeError:
+            return None
+
+    return look
