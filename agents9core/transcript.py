@@ -25,6 +25,7 @@ from typing import NamedTuple
 from agents9core.errors import Gone, Unavailable
 from agents9core.identity import PathNumbers
 from agents9core.index import ChatIndex
+from agents9core.inflated import Inflated
 from agents9core.lines import LONGEST, LineScanner, Span
 from agents9core.record import Read
 from agents9core.session import Source
@@ -70,11 +71,6 @@ class Transcript:
         self._key = key
         self._numbers = numbers
         self._progress: list[_Progress] = []
-
-    @property
-    def name(self) -> str:
-        """Names the transcript and its generation, for clients."""
-        return f"{self.number >> 20:x}"
 
     def look(self, files: list[OpenFile], looked_ns: int) -> None:
         """Begin another generation if one of the files is not what was read. Raises OSError."""
@@ -149,6 +145,11 @@ class Visit:
     """Up to date where the visit was asked to read; else None."""
 
     @property
+    def name(self) -> str:
+        """Names the transcript and its generation, for clients."""
+        return f"{self.number >> 20:x}"
+
+    @property
     def stat(self) -> FileStat:
         """The look at the file that grows."""
         return self.files[-1].stat
@@ -170,6 +171,7 @@ class Transcripts:
         self._numbers = numbers
         self._budget_bytes = budget_bytes
         self._known: dict[tuple[object, ...], Transcript] = {}
+        self._inflated = Inflated()
         self._recent: OrderedDict[int, Transcript] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -183,16 +185,20 @@ class Transcripts:
         """
         with ExitStack() as stack:
             looked_ns = time.time_ns()
-            files = [
-                OpenFile(*stack.enter_context(source.root.opened(source.path)), source.limit)
-                for source in sources
-            ]
+            files = [self._open(stack, source) for source in sources]
             transcript = self._transcript(files, missing_base)
             try:
                 visit = self._look(transcript, files, looked_ns, read, missing_base)
             except OSError as error:
                 raise Unavailable(str(error)) from error
             yield visit
+
+    def _open(self, stack: ExitStack, source: Source) -> OpenFile:
+        fd, stat = stack.enter_context(source.root.opened(source.path))
+        if source.compressed:
+            fd, size = stack.enter_context(self._inflated.opened(fd, stat, source.limit or 0))
+            stat = stat._replace(size=size)
+        return OpenFile(fd, stat, source.limit)
 
     def _transcript(self, files: list[OpenFile], missing_base: str | None) -> Transcript:
         key = (missing_base, *((file.stat.dev, file.stat.ino, file.limit) for file in files))

@@ -1,0 +1,237 @@
+"""The nodes of a chat: its messages, their directory, and the transcript itself."""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import overload
+
+import xxhash
+
+from agents9core.errors import Gone, NotFound, TooLarge
+from agents9core.identity import LEAVES
+from agents9core.index import CAP, ChatIndex, Place
+from agents9core.node import Chat, File, Messages, Node, Reader, Row, Stat
+from agents9core.record import read_object
+from agents9core.render import Piece, make, piece_at, render
+from agents9core.seat import Held, Seat
+from agents9core.statx import FileStat
+from agents9core.transcript import Visit
+
+_TRANSCRIPT_LEAF = LEAVES - 1
+_NAME = re.compile(r"[0-9]{8}(?=-)")
+_SLICE = 256
+
+
+def version_of(*values: object) -> int:
+    """Return a version that moves when one of *values* does."""
+    return int(xxhash.xxh3_64_intdigest(repr(values).encode("utf-8", "backslashreplace")))
+
+
+class ChatMessages(Messages):
+    """The rows of a chat as one look found them; they are made as they are asked for."""
+
+    def __init__(self, transcript: str, number: int, index: ChatIndex | None) -> None:
+        self.transcript = transcript
+        self._number = number
+        self._index = index
+        self._count = len(index) if index is not None else 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | Sequence[Row]:
+        if isinstance(index, slice):
+            return [self._row(id_) for id_ in range(self._count)[index]]
+        return self._row(range(self._count)[index])
+
+    def __iter__(self) -> Iterator[Row]:
+        for start in range(0, self._count, _SLICE):
+            yield from self[start : start + _SLICE]
+
+    def _row(self, id_: int) -> Row:
+        if self._index is None:
+            raise IndexError(id_)
+        index = self._index
+        stat = Stat(self._number + id_, 1, False, index.size(id_), index.time(id_))
+        return Row(f"{id_:08d}-{index.kind(id_)}", stat)
+
+
+class ChatDirectory(Chat):
+    """`chat/` of a seat, for as long as it holds the same transcript."""
+
+    name = "chat"
+
+    def __init__(self, seat: Seat) -> None:
+        self._seat = seat
+        with seat.visit(scan=False) as visit:
+            self._held = Held(seat, visit.transcript, visit.generation) if visit else None
+        self._session = seat.session().id
+
+    def stat(self) -> Stat:
+        return self._stat(self._look())
+
+    def members(self) -> Messages:
+        visit = self._look()
+        if visit is None or visit.index is None:
+            return ChatMessages(f"{self._empty_number() >> 20:x}", 0, None)
+        if visit.index.overflowed:
+            raise TooLarge(f"more than {CAP} messages; names below that still open")
+        return ChatMessages(visit.name, visit.number, visit.index)
+
+    def walk(self, name: str) -> Node:
+        spelled = _NAME.match(name)
+        visit = self._look()
+        if spelled is None or visit is None or visit.index is None or self._held is None:
+            raise NotFound(name)
+        id_ = int(spelled[0])
+        if id_ >= len(visit.index) or name != f"{id_:08d}-{visit.index.kind(id_)}":
+            raise NotFound(name)
+        return MessageFile(name, self._held, visit.number, id_)
+
+    def _look(self) -> Visit | None:
+        """Look at the transcript; its files are closed again, the index and the numbers stay good."""
+        if self._held is not None:
+            with self._held.visit() as visit:
+                return visit
+        with self._seat.visit(scan=False) as visit:
+            if visit is not None or self._seat.session().id != self._session:
+                raise Gone("the session has a transcript now")
+            return None
+
+    def _stat(self, visit: Visit | None) -> Stat:
+        if visit is None or visit.index is None:
+            return Stat(self._empty_number(), 1, True, 0, self._seat.started_ns)
+        number = self._seat.desk.numbers.block("chat", self._seat.key, visit.number)
+        return Stat(number, len(visit.index) + 1, True, 0, visit.index.newest_ns)
+
+    def _empty_number(self) -> int:
+        return self._seat.desk.numbers.block("chat", self._seat.key, self._session)
+
+
+class MessageFile(File):
+    """One message."""
+
+    def __init__(self, name: str, held: Held, number: int, id_: int) -> None:
+        self.name = name
+        self._held = held
+        self._number = number
+        self._id = id_
+
+    def stat(self) -> Stat:
+        with self._held.visit() as visit:
+            index = _index(visit)
+            return Stat(self._number + self._id, 1, False, index.size(self._id), index.time(self._id))
+
+    def open(self) -> Reader:
+        with self._held.visit() as visit:
+            index = _index(visit)
+            place = index.place(self._id)
+            if place.pieces is None:
+                return ShortReader(self._held, _rendered(visit, index, place))
+            return LongReader(self._held, place, place.pieces)
+
+
+def _index(visit: Visit) -> ChatIndex:
+    if visit.index is None:
+        raise Gone("the transcript is not read")
+    return visit.index
+
+
+def _rendered(visit: Visit, index: ChatIndex, place: Place) -> bytes:
+    """Read a message's object again and render it."""
+    record = read_object(visit.read(place.at, place.length), index.read)
+    if record is None or place.nth >= len(record.messages):
+        raise Gone("the transcript was rewritten")
+    text = render(record.messages[place.nth].parts)
+    if len(text) != place.size:
+        raise Gone("the transcript was rewritten")
+    return text
+
+
+class ShortReader(Reader):
+    """The bytes of a message whose object is at most a mebibyte: held whole while it is open."""
+
+    def __init__(self, held: Held, text: bytes) -> None:
+        self._held = held
+        self._text = text
+
+    def read(self, offset: int, count: int) -> bytes:
+        with self._held.visit(scan=False):
+            return self._text[offset : offset + count]
+
+
+class LongReader(Reader):
+    """The bytes of a message in a longer object: one piece is held, so reading on is linear."""
+
+    def __init__(self, held: Held, place: Place, pieces: list[Piece]) -> None:
+        self._held = held
+        self._place = place
+        self._pieces = pieces
+        self._start = 0
+        self._made = b""
+
+    def read(self, offset: int, count: int) -> bytes:
+        if offset >= self._place.size or count <= 0:
+            return b""
+        with self._held.visit(scan=False) as visit:
+            if not self._start <= offset < self._start + len(self._made):
+                self._make(visit, piece_at(self._pieces, offset))
+        within = offset - self._start
+        data = self._made[within : within + count]
+        if not data:
+            raise Gone("the transcript was rewritten")
+        return data
+
+    def _make(self, visit: Visit, piece: Piece) -> None:
+        self._start = piece.start
+        if not piece.length:
+            self._made = piece.literal
+            return
+        source = visit.read(self._place.at + piece.at, piece.length)
+        try:
+            self._made = make(piece.how, source)
+        except ValueError as error:
+            raise Gone("the transcript was rewritten") from error
+
+
+class TranscriptFile(File):
+    """The transcript that grows, byte for byte."""
+
+    name = "transcript"
+    media_type = "application/x-ndjson"
+
+    def __init__(self, held: Held) -> None:
+        self._held = held
+
+    def stat(self) -> Stat:
+        with self._held.visit(scan=False) as visit:
+            return transcript_stat(visit)
+
+    def open(self) -> Reader:
+        return TranscriptReader(self._held, self.stat().length)
+
+
+def transcript_stat(visit: Visit) -> Stat:
+    """Return what a transcript's file looks like; any write moves its version."""
+    file: FileStat = visit.stat
+    version = version_of(file.size, file.mtime_ns, file.ctime_ns)
+    return Stat(visit.number + _TRANSCRIPT_LEAF, version, False, file.size, file.mtime_ns)
+
+
+class TranscriptReader(Reader):
+    """Reads through to the file, which may grow meanwhile."""
+
+    def __init__(self, held: Held, promised: int) -> None:
+        self._held = held
+        self._promised = promised
+
+    def read(self, offset: int, count: int) -> bytes:
+        with self._held.visit(scan=False) as visit:
+            data = os.pread(visit.files[-1].fd, count, offset)
+        if not data and count and offset < self._promised:
+            raise Gone("the transcript has shrunk")
+        return data

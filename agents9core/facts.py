@@ -1,0 +1,83 @@
+"""The fact files of a session: one line of text each, declared once.
+
+Pure: from what a look found to what a file says.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from agents9core.session import Session
+
+_LONGEST_FACT = 4096
+
+
+class Look(NamedTuple):
+    """What one look at a seat found."""
+
+    session: Session
+    started_ns: int
+    facts: dict[str, tuple[str, int]]
+    """What the transcript says of the session."""
+    titles: tuple[str, ...]
+
+
+class Leaf(NamedTuple):
+    """A fact file: a line of text, absent where there is nothing to say."""
+
+    name: str
+    show: Callable[[Look], str | None]
+    in_transcript: bool = False
+    """Whether the transcript says it, so that it moves with the transcript; else with the record."""
+
+
+def _title(look: Look) -> str | None:
+    said = (look.facts.get(name, ("", 0))[0] for name in look.titles)
+    return look.session.title or next((title for title in said if title), None)
+
+
+def _status(look: Look) -> str | None:
+    if look.session.status is not None:
+        return look.session.status
+    turn, when_ns = look.facts.get("turn", (None, 0))
+    return turn if turn == "idle" or when_ns >= look.started_ns else None
+
+
+def _waitingfor(look: Look) -> str | None:
+    return look.session.waitingfor if look.session.status == "waiting" else None
+
+
+def _model(look: Look) -> str | None:
+    return look.facts.get("model", (None, 0))[0]
+
+
+def _started(look: Look) -> str | None:
+    if not look.started_ns:
+        return None
+    return datetime.fromtimestamp(look.started_ns // 1_000_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+LEAVES = (
+    Leaf("via", lambda look: look.session.via),
+    Leaf("session", lambda look: look.session.id),
+    Leaf("cwd", lambda look: look.session.cwd),
+    Leaf("title", _title, in_transcript=True),
+    Leaf("name", lambda look: look.session.name),
+    Leaf("status", _status, in_transcript=True),
+    Leaf("waitingfor", _waitingfor),
+    Leaf("model", _model, in_transcript=True),
+    Leaf("version", lambda look: look.session.version),
+    Leaf("started", _started),
+)
+BY_NAME = {leaf.name: (number, leaf) for number, leaf in enumerate(LEAVES, 1)}
+"""Each leaf and its number within the path numbers of its directory."""
+
+_CONTROLS = [*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029]
+_BIDI = [0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
+_SURROGATES = range(0xD800, 0xE000)
+_SAFE = dict.fromkeys([*_CONTROLS, *_BIDI, *_SURROGATES], "\ufffd")
+
+
+def line(text: str) -> bytes:
+    """Return a fact as one line: nothing in it can move a terminal's cursor or turn its text around."""
+    return text[:_LONGEST_FACT].translate(_SAFE).encode() + b"\n"
