@@ -1,0 +1,47 @@
+# make serve   install into .venv, and serve the agents that run on this machine
+# make demo    the same with a made agent that talks
+# make test    everything that CI runs: lint, types, layers, tests with the real clients
+# make bench   measure
+
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: serve demo test lint unit clients bench clean
+
+serve: .venv/serve
+	$(BIN)/agents9 serve
+
+demo: .venv/serve
+	$(BIN)/python demo/talk.py
+
+test: lint clients unit
+
+unit: .venv/dev
+	$(BIN)/coverage run -m pytest
+	$(BIN)/coverage report --skip-covered --fail-under=90
+
+lint: .venv/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+clients:
+	tests/e2e/install-clients
+
+bench: .venv/dev
+	$(BIN)/python -m bench
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/serve: .venv/bin/python pyproject.toml
+	$(BIN)/pip install --quiet --editable .
+	touch $@
+
+.venv/dev: .venv/bin/python pyproject.toml
+	$(BIN)/pip install --quiet --editable '.[dev]'
+	touch $@ .venv/serve
+
+clean:
+	rm -rf .venv build dist *.egg-info .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache

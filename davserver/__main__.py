@@ -1,0 +1,189 @@
+"""The command line, and the only place that knows both doors and the tree.
+
+main
+  serve   Resolver → build_tree → App → HttpDoor, and → 9P Server; waits for a signal; stops both
+  ps      walks the same tree as any client and prints what its fact files say
+"""
+
+import argparse
+import errno
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from agents9core import __version__
+from agents9core.harness import HARNESSES
+from agents9core.node import Directory
+from agents9core.resolver import Resolver
+from agents9core.tree import build_tree
+from davserver.address import Tcp, Unix, parse_listener, parse_tcp
+from davserver.app import App
+from davserver.http import HttpDoor
+from davserver.ninep.server import Server
+from davserver.ninep.shape import Owner
+from davserver.peer import Peers
+from davserver.ps import agents_of, as_json, as_table
+
+HTTP_DEFAULT = "127.0.0.1:8564"
+NINEP_DEFAULT = "127.0.0.1:5640"
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+T = TypeVar("T")
+
+logger = logging.getLogger("agents9")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; return its exit status: 0, 1 where the system refuses, 2 for a bad command line."""
+    options = _parser().parse_args(argv)
+    logging.basicConfig(format="agents9: %(message)s", level=logging.INFO)
+    run: Callable[[argparse.Namespace], int] = options.run
+    return run(options)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="agents9", description="What your coding agents say, as files.")
+    parser.add_argument("--version", action="version", version=f"agents9 {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    finding = argparse.ArgumentParser(add_help=False)
+    finding.add_argument(
+        "--root", metavar="NAME=PATH", action="append", default=[], type=_or_explain(_parse_root),
+        help="where a harness keeps its files when its process does not say",
+    )  # fmt: skip
+    finding.add_argument(
+        "--proc", metavar="DIR", default="/proc", type=_or_explain(_parse_directory),
+        help="read the process table from DIR instead of /proc",
+    )  # fmt: skip
+
+    serve = commands.add_parser("serve", parents=[finding], help="serve the tree until stopped")
+    serve.add_argument(
+        "--http", metavar="HOST:PORT", action="append", type=_or_explain(_unless_none(parse_tcp)),
+        help=f"where HTTP listens; may be repeated; none: nowhere (default {HTTP_DEFAULT})",
+    )  # fmt: skip
+    serve.add_argument(
+        "--9p", metavar="HOST:PORT|unix:PATH", action="append", dest="ninep",
+        type=_or_explain(_unless_none(parse_listener)),
+        help=f"where 9P listens; may be repeated; none: nowhere (default {NINEP_DEFAULT} and "
+        "unix:$XDG_RUNTIME_DIR/agents9.sock)",
+    )  # fmt: skip
+    serve.add_argument(
+        "--allow-host", metavar="NAME", action="append", default=[],
+        help="another name that HTTP clients may call this server by",
+    )  # fmt: skip
+    serve.add_argument("--trace-9p", action="store_true", help="log every 9P message, both ways")
+    serve.set_defaults(run=_serve)
+
+    ps = commands.add_parser("ps", parents=[finding], help="list the agents that run")
+    ps.add_argument("--json", action="store_true", help="print a JSON array")
+    ps.set_defaults(run=_ps)
+    return parser
+
+
+def _or_explain(parse: Callable[[str], T]) -> Callable[[str], T]:
+    """Let argparse show the text of a ValueError, which says what to write."""
+
+    def explained(text: str) -> T:
+        try:
+            return parse(text)
+        except ValueError as exc:
+            raise argparse.ArgumentTypeError(str(exc)) from exc
+
+    return explained
+
+
+def _unless_none(parse: Callable[[str], T]) -> Callable[[str], T | None]:
+    return lambda text: None if text == "none" else parse(text)
+
+
+def _parse_root(text: str) -> tuple[str, str]:
+    name, equals, path = text.partition("=")
+    if not equals or not path or name not in HARNESSES:
+        raise ValueError(f"{text!r} is not NAME=PATH; NAME is one of {', '.join(HARNESSES)}")
+    return name, str(Path(path).expanduser().absolute())
+
+
+def _parse_directory(text: str) -> str:
+    if not Path(text).is_dir():
+        raise ValueError(f"{text} is not a directory")
+    return text
+
+
+def _resolver(options: argparse.Namespace) -> Resolver:
+    return Resolver(options.proc, dict(options.root))
+
+
+def _ps(options: argparse.Namespace) -> int:
+    agents = agents_of(build_tree(_resolver(options)))
+    if options.json:
+        print(as_json(agents))
+    elif agents:
+        print(as_table(agents))
+    else:
+        print("agents9: no agent runs", file=sys.stderr)
+    return 0
+
+
+def _serve(options: argparse.Namespace) -> int:
+    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    logging.getLogger("davserver.ninep.trace").setLevel(logging.DEBUG if options.trace_9p else logging.INFO)
+    root = build_tree(_resolver(options))
+    peers = Peers()
+    http = HttpDoor(App(root, options.allow_host), peers)
+    ninep = Server(root, _owner(), peers.admits)
+    try:
+        addresses = [f"http://{_listen(http, address)}/" for address in _wanted(options.http, _http_defaults())]
+        addresses += [f"9p {_listen(ninep, address)}" for address in _wanted(options.ninep, _ninep_defaults())]
+    except _CannotListenError as exc:
+        print(f"agents9: {exc}", file=sys.stderr)
+        return 1
+    http.start()
+    ninep.start()
+    print("\n".join(addresses))
+    if not agents_of(root):
+        print("no agent runs now; start one, or see a made one talk: make demo")
+    sys.stdout.flush()
+    signal.sigwait(_SIGNALS)
+    ninep.stop()
+    http.stop()
+    return 0
+
+
+class _CannotListenError(Exception):
+    """An address cannot be listened on; the text says which and why."""
+
+
+def _listen(door: HttpDoor | Server, address: Tcp | Unix) -> Tcp | Unix:
+    """Let a door listen, and return the address in use. Raises _CannotListenError."""
+    try:
+        if isinstance(address, Tcp):
+            return Tcp(*door.listen_tcp(*address))
+        if isinstance(door, Server):
+            door.listen_unix(address.path)
+        return address
+    except OSError as exc:
+        raise _CannotListenError(f"cannot listen on {address}: {exc.strerror or exc}") from exc
+
+
+def _wanted(given: list[Tcp | Unix | None] | None, defaults: list[Tcp | Unix]) -> list[Tcp | Unix]:
+    """Return the addresses to listen on; `none` among those given is no address."""
+    return defaults if given is None else [address for address in given if address is not None]
+
+
+def _owner() -> Owner:
+    return Owner.of_process()
+
+
+def _http_defaults() -> list[Tcp | Unix]:
+    return [parse_tcp(HTTP_DEFAULT)]
+
+
+def _ninep_defaults() -> list[Tcp | Unix]:
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    return [parse_tcp(NINEP_DEFAULT), *([Unix(Path(runtime) / "agents9.sock")] if runtime else [])]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+"""The addresses that a door is told to listen on, as they are written on the command line. Pure."""
+
+import ipaddress
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+_HOST_PORT = re.compile(r"(?P<host>\[[^\[\]]+\]|[^:\[\]]+):(?P<port>[0-9]{1,5})")
+LOCALHOST = "localhost"
+
+
+class Tcp(NamedTuple):
+    """A TCP address; port 0 takes a free one."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+class Unix(NamedTuple):
+    """A socket file."""
+
+    path: Path
+
+    def __str__(self) -> str:
+        return f"unix:{self.path}"
+
+
+def parse_tcp(text: str) -> Tcp:
+    """Parse HOST:PORT on the loopback. Raises ValueError, which says what to write."""
+    match = _HOST_PORT.fullmatch(text)
+    port = int(match["port"]) if match else 65536
+    if match is None or port > 65535:
+        raise ValueError(f"{text!r} is not HOST:PORT; write 127.0.0.1:8564, [::1]:8564 or localhost:0")
+    host = match["host"].strip("[]")
+    if host != LOCALHOST and not _is_loopback(host):
+        raise ValueError(
+            f"{host} is not a loopback address. Transcripts are private: write 127.0.0.1:{port}, "
+            f"and reach it from elsewhere through ssh -L {port}:127.0.0.1:{port}"
+        )
+    return Tcp(host, port)
+
+
+def parse_listener(text: str) -> Tcp | Unix:
+    """Parse HOST:PORT or unix:PATH. Raises ValueError, which says what to write."""
+    if text.startswith("unix:"):
+        path = text.removeprefix("unix:")
+        if not path:
+            raise ValueError("unix: needs a path; write unix:/run/user/1000/agents9.sock")
+        return Unix(Path(path))
+    return parse_tcp(text)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,66 @@
+"""`agents9 ps`: the agents that run, a line each, read from the tree as any client reads it."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from agents9core.errors import TreeError
+from agents9core.node import Directory, File
+
+_FACTS = ("session", "via", "status", "cwd", "title")
+_FACT_BYTES = 1 << 16
+
+Agent = dict[str, str]
+
+
+def agents_of(root: Directory) -> list[Agent]:
+    """Return what the fact files of each agent say: `pid`, `harness` and those facts that apply."""
+    agents = []
+    active = root.walk("active")
+    for harness in _directories(active):
+        for entry in _directories(harness):
+            agents.append({"pid": entry.name, "harness": harness.name, **_facts(entry)})
+    return agents
+
+
+def as_json(agents: Sequence[Agent]) -> str:
+    """Return the agents as a JSON array; `pid` is a number, a fact that does not apply is absent."""
+    rows = [{**agent, "pid": int(agent["pid"])} for agent in agents]
+    return msgspec.json.format(msgspec.json.encode(rows), indent=1).decode()
+
+
+def as_table(agents: Sequence[Agent]) -> str:
+    """Return the agents as aligned columns, `-` for a fact that does not apply."""
+    columns = ("pid", "harness", *_FACTS)
+    rows = [tuple(column.upper() for column in columns)]
+    rows += [tuple(agent.get(column, "-") for column in columns) for agent in agents]
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _directories(node: object) -> list[Directory]:
+    """Return the members that are directories, without those that ended meanwhile."""
+    if not isinstance(node, Directory):
+        return []
+    found = []
+    for row in node.members():
+        try:
+            member = node.walk(row.name) if row.stat.is_dir else None
+        except TreeError:
+            continue
+        if isinstance(member, Directory):
+            found.append(member)
+    return found
+
+
+def _facts(entry: Directory) -> Agent:
+    facts = {}
+    for name in _FACTS:
+        try:
+            file = entry.walk(name)
+            if isinstance(file, File):
+                facts[name] = file.open().read(0, _FACT_BYTES).decode().rstrip("\n")
+        except TreeError:
+            continue
+    return facts
