@@ -17,6 +17,11 @@ class Source:
     limit: int | None = None
     """Bytes from the start that belong to the transcript; None for the file that grows."""
 
+    @property
+    def compressed(self) -> bool:
+        """Whether the file must be inflated first (`agents9core.zst`); its *limit* counts inflated bytes."""
+        return self.path[-1].endswith(".zst")
+
 
 @dataclass(frozen=True, slots=True)
 class Session:
@@ -40,5 +45,7 @@ class Session:
     version: str | None = None
     record_mtime_ns: int = 0
     """When the harness's own record of these fields was last written; 0 where there is none."""
+    threads: tuple["Session", ...] = ()
+    """Every thread of its own that the process has open, where one answer does not say it all."""
     steps: tuple[str, ...] = field(default=(), compare=False)
     """What each rung saw, a line each, for `agents9 doctor`."""

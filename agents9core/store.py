@@ -6,6 +6,7 @@ followed once, at the root (DESIGN section 3).
 """
 
 import errno
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -63,6 +64,14 @@ class Root:
         with self.opened(parts) as (fd, _):
             return os.pread(fd, limit, 0)
 
+    def look(self, parts: tuple[str, ...] = ()) -> FileStat:
+        """Look at what is there, of any kind, without opening it. Raises NotFound or Denied."""
+        fd = self._open(parts, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            return statx(fd)
+        finally:
+            os.close(fd)
+
     def names(self, parts: tuple[str, ...] = ()) -> list[str]:
         """Return the names in a directory, unordered; empty where there is no such directory.
 
@@ -74,6 +83,20 @@ class Root:
             return []
         try:
             return os.listdir(fd)
+        finally:
+            os.close(fd)
+
+    def holding(self, name: str) -> list[str]:
+        """Return the directories right below that have a member of this name, whatever it is.
+
+        One look a directory, for stores of thousands; what is opened afterwards is opened as ever.
+        """
+        try:
+            fd = self._open((), _LIST)
+        except TreeError:
+            return []
+        try:
+            return [above for above in os.listdir(fd) if _is_there(f"{above}/{name}", fd)]
         finally:
             os.close(fd)
 
@@ -90,7 +113,38 @@ class Root:
                     os.close(parent)
         except OSError as error:
             raise _REFUSED.get(error.errno, Unavailable)("/".join(parts)) from error
+        except ValueError as error:  # a NUL, or a surrogate that no file name can hold
+            raise NotFound("/".join(parts)) from error
         return fd
+
+
+def parse_object(data: bytes, *, first: bool = False) -> dict[str, object] | None:
+    """Return the JSON object that *data* is, None where it is anything else. Bad UTF-8 becomes U+FFFD.
+
+    *first*: the object that it begins with, whatever comes after.
+    """
+    text = data.decode("utf-8", "replace").lstrip("\ufeff\0 \t\r\n")
+    try:
+        value = json.JSONDecoder().raw_decode(text)[0] if first else json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def text_of(record: dict[str, object], name: str) -> str | None:
+    """Return a field that is text and not empty; lone surrogates become U+FFFD."""
+    value = record.get(name)
+    if not isinstance(value, str) or not value:
+        return None
+    return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _is_there(path: str, dir_fd: int) -> bool:
+    try:
+        os.stat(path, dir_fd=dir_fd, follow_symlinks=False)
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _is_plain(part: str) -> bool:

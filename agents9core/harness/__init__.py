@@ -1,0 +1,74 @@
+"""The harnesses: how the processes of each are recognised, where it keeps its files, who resolves it.
+
+A new harness is one module and one line in `HARNESSES`.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from agents9core.harness import claude, claude_chat, codex, codex_chat
+from agents9core.process import Process, ProcessTable
+from agents9core.seat import Reading
+from agents9core.session import Session
+
+
+class Finder(Protocol):
+    """What one server remembers of a harness's sessions. May be used from several threads."""
+
+    def resolve(
+        self, process: Process, home: str, peers: Callable[[], Iterable[tuple[Process, str]]]
+    ) -> Session | None:
+        """Return the session of a process; None where the process is not to be listed at all.
+
+        *peers* gives the harness's processes of now, each with its home. Never raises for what is on disk.
+        """
+
+
+def _nobody(_process: Process) -> bool:
+    return False
+
+
+class Unknown:
+    """The finder of a harness whose sessions are not looked for."""
+
+    def __init__(self, _table: ProcessTable) -> None: ...
+
+    def resolve(self, process: Process, home: str, peers: object) -> Session | None:
+        return Session(via="none")
+
+
+@dataclass(frozen=True, slots=True)
+class Harness:
+    """One kind of coding agent."""
+
+    name: str
+    variable: str | None
+    """The environment variable that moves its home."""
+    home: str
+    """Where its home is below $HOME, unless that is set."""
+    owns: Callable[[Process], bool] = _nobody
+    """Whether a process is one. Reads its argv and exe, no more."""
+    finder: Callable[[ProcessTable], Finder] = Unknown
+    reading: Reading | None = None
+    """How its transcripts are read; None: they are not."""
+
+
+HARNESSES: dict[str, Harness] = {
+    harness.name: harness
+    for harness in (
+        Harness(
+            "claude",
+            "CLAUDE_CONFIG_DIR",
+            ".claude",
+            claude.owns,
+            claude.Claude,
+            Reading(claude_chat.read, claude_chat.TITLES),
+        ),
+        Harness("codex", "CODEX_HOME", ".codex", codex.owns, codex.Codex, Reading(codex_chat.read)),
+        Harness("omp", None, ".omp"),
+        Harness("dsh", None, ".dsh"),
+        Harness("hermes", None, ".hermes"),
+    )
+}
+"""By name, in the order in which the tree lists them."""

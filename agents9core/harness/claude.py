@@ -1,0 +1,247 @@
+"""Claude Code: which processes are one, and the session that its registry gives for a pid.
+
+`<home>/sessions/<pid>.json` names the session; the transcript is `<home>/projects/<any>/<session>.jsonl`.
+The registry outlives its process, so a record counts only for the process that wrote it. Beside it lie
+`<pid>.<hex>.key` files, credentials: never opened. Seen in 2.0.76 (no registry) to 2.1.332; docs/FORMATS.md.
+"""
+
+import os
+import re
+import threading
+import time
+from dataclasses import dataclass
+
+import msgspec
+
+from agents9core.errors import TreeError
+from agents9core.harness.rollout import Remembered
+from agents9core.process import Process, ProcessTable
+from agents9core.session import Session, Source
+from agents9core.store import Root, parse_object, text_of
+
+_NODE = ("node", "nodejs")
+_NODE_VALUED = ("-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions")
+_PACKAGE = "@anthropic-ai/claude-code/"
+_INSTALLED = ("/claude/versions/", "/ccd-cli/")
+_NEVER = ("rg", "bfs", "ugrep", "sh", "bash", "dash", "zsh")
+"""What the binary runs itself as, under another argv[0], and the shells that run a script named `claude`."""
+_NO_SESSION = frozenset((
+    "mcp", "update", "upgrade", "daemon", "install", "doctor", "plugin", "plugins", "setup-token",
+    "--version", "-v", "--help", "-h",
+))  # fmt: skip
+_SESSION_ID = re.compile(r"[0-9A-Za-z_-]{1,128}", re.ASCII)
+_STATUS = ("idle", "busy", "waiting")
+_RECORD_BYTES = 1 << 16
+_RECORD_TRIES = 5
+_RECORD_PAUSE_SECONDS = 0.002
+"""The record is rewritten in place: between write and ftruncate an old tail stands behind the new text."""
+_HEAD_BYTES = 256 << 10
+
+
+def owns(process: Process) -> bool:
+    """Say whether a process is a Claude Code session, not a helper of one.
+
+    comm is `claude`, or the version that is installed (2.1.332), or `node`.
+    """
+    argv = process.argv()
+    if not argv:
+        return False
+    name, arguments = os.path.basename(argv[0]), argv[1:]
+    if name in _NEVER:
+        return False
+    named = "claude" in (process.comm, name)
+    if name in _NODE:
+        script = _script(arguments)
+        named |= _PACKAGE in "".join(arguments[script : script + 1])
+        arguments = arguments[script + 1 :]
+    else:
+        named = named or _is_installed(argv[0]) or _is_installed(process.exe())
+    return named and not (arguments and arguments[0] in _NO_SESSION)
+
+
+def _is_installed(path: str | None) -> bool:
+    return path is not None and any(place in f"/{path}" for place in _INSTALLED)
+
+
+def _script(arguments: tuple[str, ...]) -> int:
+    """Return where node's script stands among its arguments; past the end where it has none."""
+    at = 0
+    while at < len(arguments) and arguments[at].startswith("-"):
+        at += 2 if arguments[at] in _NODE_VALUED else 1
+    return at
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a session's transcript was found."""
+
+    path: tuple[str, str]
+    has_messages: bool
+    projects_mtime_ns: int
+
+
+class Claude:
+    """Finds the sessions of claude processes."""
+
+    def __init__(self, table: ProcessTable) -> None:
+        self._table = table
+        self._machine = _machine_id()
+        self._lock = threading.Lock()
+        self._places: Remembered[tuple[str, str], _Place] = Remembered()
+
+    def resolve(self, process: Process, home: str, _peers: object = None) -> Session | None:
+        """Return the session of a process; None where it is no person's: a spare or a parked process."""
+        record, mtime_ns, seen = _read_record(home, process.pid)
+        if record is not None:
+            seen = self._disbelieved(record, process) or ""
+        if record is None or seen:
+            return Session(via="none", steps=(f"registry: {seen}",))
+        if record.get("spare") or record.get("parkedJobId"):
+            return None
+        return self._session(record, mtime_ns, home)
+
+    def _session(self, record: dict[str, object], mtime_ns: int, home: str) -> Session:
+        named = text_of(record, "sessionId") or ""
+        id = named if _SESSION_ID.fullmatch(named) else None
+        root = Root(os.path.join(home, "projects"))
+        place = self._transcript(root, id) if id else None
+        status = text_of(record, "status")
+        waiting = status == "waiting"
+        return Session(
+            via="registry" if id else "none",
+            id=id,
+            cwd=text_of(record, "cwd"),
+            sources=(Source(root, place),) if place else (),
+            name=text_of(record, "name"),
+            status=status if status in _STATUS else None,
+            waitingfor=text_of(record, "waitingFor") if waiting else None,
+            version=text_of(record, "version"),
+            record_mtime_ns=mtime_ns,
+            steps=(
+                f"registry: session {id or 'not named'}",
+                f"transcript: {os.path.join(root.path, *place) if place else 'none yet'}",
+            ),
+        )
+
+    def _disbelieved(self, record: dict[str, object], process: Process) -> str | None:
+        """Say why a record is not this process's; None where it is."""
+        if other := self._another_domain(record.get("pidDomain"), process):
+            return other
+        start = record.get("procStart")
+        if start is not None:
+            return None if start == str(process.start) else f"written by a process started at {start!r:.40}"
+        started_ms = record.get("startedAt")
+        if type(started_ms) not in (int, float):
+            return "says neither procStart nor startedAt"
+        if not started_ms * 1_000_000 >= self._table.started_ns(process.start):  # type: ignore[operator]
+            return "written before the process started"
+        return None
+
+    def _another_domain(self, domain: object, process: Process) -> str | None:
+        """Compare `linux:<machine id>:<pid namespace>` where both sides are known."""
+        if not isinstance(domain, str):
+            return None
+        system, _, rest = domain.partition(":")
+        machine, _, namespace = rest.partition(":")
+        if system != "linux":
+            return "written on another system"
+        if machine and self._machine and machine != self._machine:
+            return "written on another machine"
+        ours = process.pid_namespace() if namespace else None
+        return "written in another pid namespace" if ours and ours != namespace else None
+
+    def _transcript(self, root: Root, id: str) -> tuple[str, str] | None:
+        """Return where the session's transcript lies below `projects`; None while there is none.
+
+        A place without messages may be the stub of a session that was moved: it is looked for again.
+        """
+        try:
+            mtime_ns = root.look().mtime_ns
+        except (TreeError, OSError):
+            return None
+        key = (root.path, id)
+        with self._lock:
+            known = self._places.get(key)
+        if known and known.has_messages and known.projects_mtime_ns == mtime_ns and _size(root, known.path):
+            return known.path
+        found = _search(root, f"{id}.jsonl")
+        if found is None:
+            return None
+        with self._lock:
+            self._places[key] = _Place(found.path, found.has_messages, mtime_ns)
+        return found.path
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Hit:
+    has_messages: bool
+    size: int
+    mtime_ns: int
+    path: tuple[str, str]
+
+
+def _search(root: Root, name: str) -> _Hit | None:
+    hits = (_look(root, (project, name)) for project in root.holding(name))
+    return max(filter(None, hits), default=None)
+
+
+def _look(root: Root, path: tuple[str, str]) -> _Hit | None:
+    try:
+        with root.opened(path) as (fd, stat):
+            return _Hit(_has_messages(os.pread(fd, _HEAD_BYTES, 0)), stat.size, stat.mtime_ns, path)
+    except (TreeError, OSError):
+        return None
+
+
+def _size(root: Root, path: tuple[str, str]) -> int:
+    try:
+        stat = root.look(path)
+    except (TreeError, OSError):
+        return 0
+    return stat.size if stat.is_regular else 0
+
+
+class _Line(msgspec.Struct):
+    type: str = ""
+
+
+_LINE = msgspec.json.Decoder(_Line)
+_SAYS_MESSAGE = re.compile(rb'"type":\s*"(?:user|assistant)"')
+
+
+def _has_messages(head: bytes) -> bool:
+    return any(_is_message(line) for line in head.split(b"\n"))
+
+
+def _is_message(line: bytes) -> bool:
+    if not _SAYS_MESSAGE.search(line):
+        return False
+    try:
+        return _LINE.decode(line).type in ("user", "assistant")
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return True  # cut at the window's end, or damaged: its words must do
+
+
+def _read_record(home: str, pid: int) -> tuple[dict[str, object] | None, int, str]:
+    """Return a registry record and its mtime, or None, 0 and why."""
+    root, path = Root(os.path.join(home, "sessions")), (f"{pid}.json",)
+    for _ in range(_RECORD_TRIES):
+        try:
+            with root.opened(path) as (fd, stat):
+                record = parse_object(os.pread(fd, _RECORD_BYTES, 0))
+        except (TreeError, OSError) as error:
+            return None, 0, f"{os.path.join(root.path, *path)}: {type(error).__name__}"
+        if record is not None:
+            return record, stat.mtime_ns, ""
+        time.sleep(_RECORD_PAUSE_SECONDS)
+    return None, 0, f"{os.path.join(root.path, *path)}: no JSON object"
+
+
+def _machine_id() -> str | None:
+    for path in ("/etc/machine-id", "/var/lib/dbus/machine-id"):
+        try:
+            with open(path, encoding="ascii") as file:
+                return file.read(256).strip() or None
+        except (OSError, ValueError):
+            continue
+    return None

@@ -1,0 +1,295 @@
+"""codex: which processes are one, and the thread that each is in.
+
+The ladder: the rollout that the process holds open; the thread whose writer lock it holds; for a TUI whose
+thread lives in the home's shared daemon, the daemon's thread that can only be this TUI's. codex's databases
+are never opened. Seen in 0.120.0 (no locks, no daemon) to 0.171.0; docs/FORMATS.md.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from agents9core.errors import TreeError
+from agents9core.harness.rollout import Remembered, Rollout, Rollouts, ThreadNames, parse_uuid
+from agents9core.harness.threads import Choice, Held, Key, Thread, Tui, assign, choose
+from agents9core.lock import Locks, read_locks
+from agents9core.process import OpenFile, Process, ProcessTable, without_deleted
+from agents9core.session import Session
+from agents9core.store import Root
+
+Peers = Callable[[], Iterable[tuple[Process, str]]]
+"""The codex processes of now, each with its home."""
+_VALUED = frozenset((
+    "-c", "--config", "-m", "--model", "-p", "--profile", "-C", "--cd", "-s", "--sandbox", "-a",
+    "--ask-for-approval", "-i", "--image", "--enable", "--disable", "--add-dir", "--local-provider",
+    "--remote", "--remote-auth-token-env", "--listen",
+))  # fmt: skip
+"""Options that take the next argument as their value."""
+_TUI = ("", "resume", "fork")
+"""Subcommands that open the terminal interface."""
+_SESSION = frozenset((*_TUI, "exec", "e", "review", "app-server"))
+_NO_SESSION = frozenset((
+    "agents", "login", "logout", "mcp", "mcp-server", "plugin", "remote-control", "completion",
+    "update", "doctor", "sandbox", "debug", "apply", "a", "queue", "archive", "delete",
+    "migrate-rollouts", "migrate-nfs-db", "unarchive", "cloud", "cloud-tasks", "exec-server",
+    "execpolicy", "features", "help", "responses-api-proxy", "stdio-to-uds",
+))  # fmt: skip
+_NO_SESSION_OPTIONS = frozenset(("-h", "--help", "-V", "--version"))
+_APP_SERVER_TOOLS = frozenset(("proxy", "daemon", "generate-ts", "generate-json-schema"))
+_RUN_AS = "--codex-run-as-"
+"""codex running itself as a tool of an agent."""
+_SETTLED_NS = 80_000_000
+"""A lock younger than this may be a subagent's, whose rollout comes a moment later."""
+
+
+class Invocation(NamedTuple):
+    """What a command line asks for."""
+
+    command: str
+    """The subcommand; "" where there is none, only a prompt perhaps."""
+    words: tuple[str, ...]
+    """What follows the subcommand and is no option."""
+    options: Mapping[str, str]
+
+
+def parse_argv(argv: tuple[str, ...]) -> Invocation:
+    """Read a codex command line; options may stand before the subcommand. Pure."""
+    words: list[str] = []
+    options: dict[str, str] = {}
+    arguments = iter(argv[1:])
+    for argument in arguments:
+        if argument == "--":
+            words = [*(words or [""]), *arguments]
+        elif argument.startswith("-"):
+            name, equals, value = argument.partition("=")
+            options[name] = next(arguments, "") if name in _VALUED and not equals else value
+        else:
+            words.append(argument)
+    known = words and (words[0] in _SESSION or words[0] in _NO_SESSION)
+    return Invocation(words[0], tuple(words[1:]), options) if known else Invocation("", (), options)
+
+
+def owns(process: Process) -> bool:
+    """Say whether a process is a codex that has threads, the shared daemon included.
+
+    Not the node wrapper (comm `node`), nor the same binary under the name of a tool (`apply_patch`).
+    """
+    argv = process.argv() if process.comm == "codex" else None
+    if not argv or os.path.basename(argv[0]) != "codex":
+        return False
+    asked = parse_argv(argv)
+    return not (
+        asked.command in _NO_SESSION
+        or (asked.command == "app-server" and asked.words[:1] and asked.words[0] in _APP_SERVER_TOOLS)
+        or not _NO_SESSION_OPTIONS.isdisjoint(asked.options)
+        or any(option.startswith(_RUN_AS) for option in asked.options)
+    )
+
+
+def is_daemon(asked: Invocation) -> bool:
+    """Say whether it is the server that a home's terminal interfaces share (0.171)."""
+    return asked.command == "app-server" and "--managed-daemon" in asked.options
+
+
+class Home:
+    """One codex home: its rollouts, its locks and the names of its threads."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.rollouts = Rollouts(path)
+        self.locks = Root(os.path.join(path, "thread-writer-locks"))
+        self.names = ThreadNames(path)
+
+    def locked(self, inodes: frozenset[int]) -> dict[str, int]:
+        """Return the threads whose writer locks have these inodes, and when each lock was made."""
+        found = {}
+        for name in self.locks.names() if inodes else ():
+            thread = parse_uuid(name.removesuffix(".lock"))
+            if thread is None or not name.endswith(".lock"):
+                continue
+            try:
+                stat = self.locks.look((name,))
+            except (TreeError, OSError):
+                continue
+            if stat.is_regular and stat.ino in inodes:
+                found[thread] = stat.mtime_ns
+        return found
+
+
+class Codex:
+    """Finds the threads of codex processes."""
+
+    def __init__(self, table: ProcessTable) -> None:
+        self._table = table
+        self._lock = threading.Lock()
+        self._homes: Remembered[str, Home] = Remembered()
+        self._choices: Remembered[Key, Choice] = Remembered()
+        self._given: Remembered[Key, Choice] = Remembered()
+
+    def resolve(self, process: Process, home: str, peers: Peers) -> Session:
+        """Return the session of a process; of the shared daemon only its threads."""
+        place = self._home(home)
+        asked = parse_argv(process.argv() or ())
+        held = self._held(process, place, read_locks(self._table.root))
+        if is_daemon(asked):
+            steps = (*held.steps, "daemon: this is the shared one; each thread is its TUI's")
+            return Session(via="none", threads=_sessions(place, held), steps=steps)
+        thread = self._chosen(process, held)
+        if thread is not None:
+            threads = _sessions(place, held) if len(held.threads()) > 1 else ()
+            return replace(_session(place, thread, thread.via), threads=threads, steps=held.steps)
+        thread, seen = self._in_daemon(process, asked, place, peers)
+        session = _session(place, thread, "daemon") if thread else Session(via="none")
+        return replace(session, steps=(*held.steps, *seen))
+
+    def _home(self, path: str) -> Home:
+        with self._lock:
+            home = self._homes.get(path)
+            if home is None:
+                home = self._homes[path] = Home(path)
+            return home
+
+    def _chosen(self, process: Process, held: Held) -> Thread | None:
+        key = (process.pid, process.start)
+        with self._lock:
+            choice = choose(self._choices.get(key), held)
+            if choice is None:
+                self._choices.pop(key, None)
+                return None
+            self._choices[key] = choice
+        return held.threads()[choice.thread]
+
+    def _held(self, process: Process, home: Home, locks: Locks) -> Held:
+        files = process.open_files()
+        by_fd, others, steps = self._by_fd(files or (), home)
+        if files is None:
+            steps = ["fd: refused"]
+        inodes = locks.get(process.pid, frozenset())
+        locked = {id: made for id, made in home.locked(inodes).items() if id not in others}
+        by_lock = {id: thread for id, made in locked.items() if (thread := _locked(home, id, made))}
+        steps.append(f"lock: holds {len(inodes)}, of threads {' '.join(locked) or 'none'}")
+        return Held(by_fd, by_lock, tuple(steps))
+
+    def _by_fd(self, files: Iterable[OpenFile], home: Home) -> tuple[dict[str, Thread], set[str], list[str]]:
+        """Return the own threads by open file, the ids of the others, and what was seen."""
+        found: list[tuple[bool, Thread]] = []
+        others: set[str] = set()
+        steps = []
+        for file in files:
+            rollout = home.rollouts.at(without_deleted(file.target))
+            if rollout is None:
+                continue
+            thread, seen = _opened(file, rollout, home)
+            steps.append(f"fd: {file.target}: {seen}")
+            if thread is None:
+                continue
+            if thread.header and thread.header.own:
+                found.append((file.writable() is not False, thread))
+            else:
+                others.add(thread.id)
+        # A file open for reading alone is being looked at, by the list of threads to resume for one.
+        written = [thread for writable, thread in found if writable] or [thread for _, thread in found]
+        own: dict[str, Thread] = {}
+        for thread in sorted(
+            written, key=lambda thread: thread.rollout.age if thread.rollout else (0, "", True)
+        ):
+            own[thread.id] = thread
+        return own, others, steps or ["fd: no rollout"]
+
+    def _in_daemon(
+        self, process: Process, asked: Invocation, home: Home, peers: Peers
+    ) -> tuple[Thread | None, list[str]]:
+        """Return the thread of the home's shared daemon that can only be this TUI's."""
+        if not _uses_daemon(asked):
+            return None, []
+        locks = read_locks(self._table.root)
+        threads: dict[str, Thread] = {}
+        tuis: list[Tui] = []
+        for peer in _of_home(process, home.path, peers()):
+            command = parse_argv(peer.argv() or ())
+            if is_daemon(command):
+                threads |= self._held(peer, home, locks).threads()
+            elif _uses_daemon(command) and not self._held(peer, home, locks).threads():
+                tuis.append(self._tui(peer, command))
+        with self._lock:
+            given = assign(tuis, threads.values(), self._given)
+            for key in given:
+                self._given[key] = given[key]
+        choice = given.get((process.pid, process.start))
+        steps = [f"daemon: {len(threads)} threads, {len(tuis)} TUIs without one of their own"]
+        return (threads[choice.thread] if choice else None), steps
+
+    def _tui(self, process: Process, asked: Invocation) -> Tui:
+        named = parse_uuid(asked.words[0]) if asked.command == "resume" and asked.words else None
+        return Tui(
+            key=(process.pid, process.start),
+            started_ms=self._table.started_ns(process.start) // 1_000_000,
+            directory=_directory(process, asked),
+            resumes=named,
+            starts_new=asked.command != "resume",
+        )
+
+
+def _uses_daemon(asked: Invocation) -> bool:
+    return asked.command in _TUI and "--no-daemon" not in asked.options
+
+
+def _directory(process: Process, asked: Invocation) -> str | None:
+    cwd = process.cwd()
+    moved = asked.options.get("--cd") or asked.options.get("-C")
+    return os.path.realpath(os.path.join(cwd, moved)) if cwd and moved else cwd
+
+
+def _of_home(process: Process, home: str, peers: Iterable[tuple[Process, str]]) -> list[Process]:
+    """Return the processes of one home, this one certainly among them."""
+    real = os.path.realpath(home)
+    same = {peer.pid: peer for peer, its in peers if its == home or os.path.realpath(its) == real}
+    return list({**same, process.pid: process}.values())
+
+
+def _opened(file: OpenFile, rollout: Rollout, home: Home) -> tuple[Thread | None, str]:
+    """Return the thread of an open rollout, and what was seen: the path must lead to the open file."""
+    try:
+        stat, header = home.rollouts.header(rollout)
+    except (TreeError, OSError) as error:
+        return None, type(error).__name__
+    if (stat.dev, stat.ino) != file.identity():
+        return None, "its path leads to another file"
+    if header is None:
+        return None, "its first line is not written yet"
+    thread = Thread(header.thread, "fd", stat.mtime_ns, rollout, header)
+    return thread, f"thread {header.thread}" if header.own else "a subagent's or a helper's"
+
+
+def _locked(home: Home, id: str, made_ns: int) -> Thread | None:
+    """Return the own thread that a lock is for; None for a subagent's, and for one too young to say."""
+    rollout = home.rollouts.newest(id)
+    try:
+        stat, header = home.rollouts.header(rollout) if rollout else (None, None)
+    except (TreeError, OSError):
+        stat, header = None, None
+    if stat is None or header is None:
+        return Thread(id, "lock", made_ns) if time.time_ns() - made_ns >= _SETTLED_NS else None
+    return Thread(id, "lock", stat.mtime_ns, rollout, header) if header.own else None
+
+
+def _sessions(home: Home, held: Held) -> tuple[Session, ...]:
+    return tuple(_session(home, thread, thread.via) for _, thread in sorted(held.threads().items()))
+
+
+def _session(home: Home, thread: Thread, via: str) -> Session:
+    if thread.rollout is None or thread.header is None:
+        return Session(via=via, id=thread.id, title=home.names.get(thread.id))
+    sources, missing = home.rollouts.chain(thread.rollout, thread.header)
+    return Session(
+        via=via,
+        id=thread.id,
+        cwd=thread.header.cwd,
+        sources=sources,
+        missing_base=missing,
+        title=home.names.get(thread.id),
+        version=thread.header.version,
+    )

@@ -1,0 +1,352 @@
+"""codex's rollouts: where a thread's files lie, what a file's first line says, what it goes on from.
+
+A thread is `sessions/YYYY/MM/DD/rollout-<when>-<thread>[_<rollout>].jsonl[.zst]`; archived ones lie flat in
+`archived_sessions/`. Day and *when* are local time, so a day is only known to within one. The file that a
+revert makes has a rollout id of its own and is filed under the day of the revert. See docs/FORMATS.md.
+"""
+
+import os
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TypeVar
+
+from agents9core.errors import TreeError
+from agents9core.session import Source
+from agents9core.statx import FileStat
+from agents9core.store import Root, parse_object, text_of
+from agents9core.zst import inflate_line
+
+STORES = ("sessions", "archived_sessions")
+DEEPEST_CHAIN = 64
+_ID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+_UUID = re.compile(_ID, re.ASCII)
+_NAME = re.compile(
+    rf"rollout-(\d{{4}}-\d\d-\d\dT\d\d-\d\d-\d\d)-({_ID})(?:_({_ID}))?\.jsonl(\.zst)?", re.ASCII
+)
+_FIRST_LINE_BYTES = 16 << 20
+_CHUNK = 1 << 16
+_NOT_OWN = ("subagent", "memory_consolidation", "guardian_review")
+_REMEMBERED = 4096
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class Remembered(OrderedDict[Key, Value]):
+    """A dictionary that forgets what was put in longest ago. Not for several threads at once."""
+
+    def __setitem__(self, key: Key, value: Value) -> None:
+        super().__setitem__(key, value)
+        self.move_to_end(key)
+        if len(self) > _REMEMBERED:
+            self.popitem(last=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """One file of a thread, by its name."""
+
+    root: Root
+    path: tuple[str, ...]
+    thread: str
+    id: str
+    """Its own rollout id; the first file of a thread has the thread's."""
+    when: str
+    compressed: bool
+
+    @property
+    def age(self) -> tuple[int, str, bool]:
+        """Sorts the files of one thread from the oldest; a plain file comes after its compressed twin."""
+        return (born_ms(self.id) or 0, self.when, not self.compressed)
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What the first record of a rollout says; of a file without one, only what its name does."""
+
+    thread: str
+    own: bool = True
+    """Whether a person (or a client of theirs) started the thread: it is no subagent's, no helper's."""
+    cwd: str | None = None
+    originator: str | None = None
+    version: str | None = None
+    base: tuple[str, int] | None = None
+    """The rollout that comes first, and how many of its bytes do."""
+    broken_base: str | None = None
+    """What stands in the place of a base and is none."""
+
+
+def parse_uuid(value: object) -> str | None:
+    """Return an id in the one spelling that file names have, None where it is no UUID."""
+    found = _UUID.fullmatch(value.lower()) if isinstance(value, str) else None
+    return found[0] if found else None
+
+
+def born_ms(uuid: str) -> int | None:
+    """Return the time in a UUIDv7, in milliseconds since 1970; None for other versions. RFC 9562."""
+    return int(uuid[:8] + uuid[9:13], 16) if uuid[14] == "7" else None
+
+
+def parse_name(root: Root, path: tuple[str, ...]) -> Rollout | None:
+    """Return the rollout that a file is by its name; None for another file."""
+    found = _NAME.fullmatch(path[-1])
+    if found is None:
+        return None
+    when, thread, own, compressed = found.groups()
+    return Rollout(root, path, thread, own or thread, when, compressed is not None)
+
+
+def parse_header(line: bytes, thread: str) -> Header:
+    """Read a rollout's first line. *thread* is the id in the file's name.
+
+    Since autumn 2025 it is a `session_meta`; before, the bare payload. A second `session_meta` may follow,
+    with the parent's id: it says nothing about the file.
+    """
+    record = parse_object(line, first=True) or {}
+    meta = record.get("payload") if record.get("type") == "session_meta" else record
+    if not isinstance(meta, dict) or ("type" in meta and meta is record):
+        return Header(thread)
+    base, broken = _parse_base(meta.get("history_base"))
+    return Header(
+        thread=parse_uuid(meta.get("id")) or thread,
+        own=_is_own(meta),
+        cwd=text_of(meta, "cwd"),
+        originator=text_of(meta, "originator"),
+        version=text_of(meta, "cli_version"),
+        base=base,
+        broken_base=broken,
+    )
+
+
+def _is_own(meta: dict[str, object]) -> bool:
+    source = meta.get("source")
+    return not (
+        (isinstance(source, dict) and ("subagent" in source or "internal" in source))
+        or meta.get("parent_thread_id")
+        or meta.get("thread_source") in _NOT_OWN
+    )
+
+
+def _parse_base(value: object) -> tuple[tuple[str, int] | None, str | None]:
+    if value is None:
+        return None, None
+    place = value if isinstance(value, dict) else {}
+    rollout, end = parse_uuid(place.get("thread_id")), place.get("end_byte_offset")
+    if rollout is None or type(end) is not int or end < 0:
+        return None, rollout or "unknown"
+    return (rollout, end), None
+
+
+class Rollouts:
+    """The rollouts of one codex home. May be used from several threads."""
+
+    def __init__(self, home: str) -> None:
+        self.sessions, self.archived = (Root(os.path.join(home, store)) for store in STORES)
+        self._lock = threading.Lock()
+        self._headers: Remembered[tuple[tuple[str, ...], object], Header] = Remembered()
+        self._newest: Remembered[str, tuple[Rollout, str]] = Remembered()
+        self._bases: Remembered[str, Rollout] = Remembered()
+
+    def at(self, real_path: str) -> Rollout | None:
+        """Return the rollout at an absolute path without symlinks; None where it is none of this home."""
+        for root in (self.sessions, self.archived):
+            store = os.path.realpath(root.path) + "/"
+            if real_path.startswith(store):
+                return parse_name(root, tuple(real_path.removeprefix(store).split("/")))
+        return None
+
+    def header(self, rollout: Rollout) -> tuple[FileStat, Header | None]:
+        """Look at a rollout. No header: its first line is not written yet. Raises as Root.open does."""
+        with rollout.root.opened(rollout.path) as (fd, stat):
+            key = (rollout.path, stat.identity)
+            with self._lock:
+                known = self._headers.get(key)
+            if known is None and (line := _first_line(fd, rollout.compressed)):
+                known = parse_header(line, rollout.thread)
+                with self._lock:
+                    self._headers[key] = known
+        return stat, known
+
+    def newest(self, thread: str) -> Rollout | None:
+        """Return the newest plain file of a thread.
+
+        The days before yesterday are searched once: a file that is made later is filed under its own day.
+        """
+        with self._lock:
+            known, since = self._newest.get(thread, (None, _first_day(thread)))
+        if known is not None and not _exists(known):
+            known, since = None, _first_day(thread)
+        today = _day(datetime.now(UTC) - timedelta(days=1))
+        files = [*self._in_days(thread, since), *self._archived(thread), *filter(None, [known])]
+        found = max((file for file in files if not file.compressed), key=lambda file: file.age, default=None)
+        if found is not None:
+            with self._lock:
+                self._newest[thread] = (found, max(today, _first_day(thread)))
+        return found
+
+    def base(self, rollout: str) -> Rollout | None:
+        """Return the file with this rollout id, plain rather than compressed."""
+        with self._lock:
+            known = self._bases.get(rollout)
+        if known is None or not _exists(known):
+            near = _first_day(rollout), _last_day(rollout)
+            known = (
+                _best(rollout, self._in_days(rollout, *near))
+                or _best(rollout, self._archived(rollout))
+                or _best(rollout, self._in_days(rollout, ""))
+            )
+        if known is not None and not known.compressed:
+            with self._lock:
+                self._bases[rollout] = known
+        return known
+
+    def chain(self, rollout: Rollout, header: Header) -> tuple[tuple[Source, ...], str | None]:
+        """Return a transcript's files in order, and the id of the base that is missing before them."""
+        sources = [Source(rollout.root, rollout.path)]
+        seen = {rollout.id}
+        while header.base is not None:
+            id, end = header.base
+            found = self.base(id) if id not in seen and len(sources) <= DEEPEST_CHAIN else None
+            if found is None or (above := self._header_of(found)) is None:
+                return tuple(reversed(sources)), id
+            sources.append(Source(found.root, found.path, end))
+            seen.add(id)
+            header = above
+        return tuple(reversed(sources)), header.broken_base
+
+    def _header_of(self, rollout: Rollout) -> Header | None:
+        try:
+            return self.header(rollout)[1]
+        except (TreeError, OSError):
+            return None
+
+    def _in_days(self, id: str, first: str, last: str = "9999") -> Iterator[Rollout]:
+        """Yield the files with a thread or rollout id in the days from *first* to *last*, `YYYY/MM/DD`."""
+        if not first:
+            yield from _matching(self.sessions, (), id)  # spring 2025 had no days
+        for day in self._days((), first, last):
+            yield from _matching(self.sessions, day, id)
+
+    def _days(self, above: tuple[str, ...], first: str, last: str) -> Iterator[tuple[str, ...]]:
+        for name in self.sessions.names(above):
+            path = (*above, name)
+            text = "/".join(path)
+            if name.isdecimal() and first[: len(text)] <= text <= last:
+                if len(path) == 3:
+                    yield path
+                else:
+                    yield from self._days(path, first, last)
+
+    def _archived(self, id: str) -> Iterator[Rollout]:
+        return _matching(self.archived, (), id)
+
+
+def _matching(root: Root, directory: tuple[str, ...], id: str) -> Iterator[Rollout]:
+    for name in root.names(directory):
+        if id in name and (found := parse_name(root, (*directory, name))) and id in (found.thread, found.id):
+            yield found
+
+
+def _best(id: str, files: Iterator[Rollout]) -> Rollout | None:
+    return max((file for file in files if file.id == id), key=lambda file: file.age, default=None)
+
+
+def _exists(rollout: Rollout) -> bool:
+    try:
+        return rollout.root.look(rollout.path).is_regular
+    except (TreeError, OSError):
+        return False
+
+
+def _first_day(id: str) -> str:
+    """Return the first day that a file of this id can be filed under; "" (any) where the id has no time."""
+    return _born_day(id, -1)
+
+
+def _last_day(id: str) -> str:
+    return _born_day(id, 1) or "9999"
+
+
+def _born_day(id: str, days: int) -> str:
+    born = born_ms(id)
+    if born is None:
+        return ""
+    try:
+        return _day(datetime.fromtimestamp(born / 1000, UTC) + timedelta(days=days))
+    except (ValueError, OverflowError):
+        return ""
+
+
+def _day(when: datetime) -> str:
+    return when.strftime("%Y/%m/%d")
+
+
+def _first_line(fd: int, compressed: bool) -> bytes:
+    """Return a file's first line; b"" while it has no newline, or beyond 16 MiB."""
+    if compressed:
+        return inflate_line(fd, _FIRST_LINE_BYTES)
+    data = bytearray()
+    while len(data) < _FIRST_LINE_BYTES and (chunk := os.pread(fd, _CHUNK, len(data))):
+        data += chunk
+        if (end := data.find(b"\n", len(data) - len(chunk))) >= 0:
+            return bytes(data[:end])
+    return b""
+
+
+class ThreadNames:
+    """The names that people gave their threads: the last of each id in `session_index.jsonl`."""
+
+    NAME = ("session_index.jsonl",)
+    _LONGEST_LINE = 1 << 16
+    _MOST = 1 << 17
+
+    def __init__(self, home: str) -> None:
+        self._root = Root(home)
+        self._lock = threading.Lock()
+        self._names: dict[str, str] = {}
+        self._stat: FileStat | None = None
+        self._read_to = 0
+
+    def get(self, thread: str) -> str | None:
+        """Return a thread's name; None where it has none."""
+        with self._lock:
+            try:
+                with self._root.opened(self.NAME) as (fd, stat):
+                    self._refresh(fd, stat)
+            except (TreeError, OSError):
+                self._names, self._stat = {}, None
+            return self._names.get(thread) or None
+
+    def _refresh(self, fd: int, stat: FileStat) -> None:
+        last = self._stat
+        if last == stat:
+            return
+        grown = last is not None and last.identity == stat.identity and last.size < stat.size
+        if not grown:
+            self._names, self._read_to = {}, 0
+        self._stat = None  # a failure in the middle starts again
+        self._read_on(fd)
+        self._stat = stat
+
+    def _read_on(self, fd: int) -> None:
+        while chunk := os.pread(fd, 1 << 20, self._read_to):
+            whole, newline, rest = chunk.rpartition(b"\n")
+            if not newline and len(chunk) < 1 << 20:
+                return
+            self._read_to += len(chunk) - len(rest) if newline else len(chunk)
+            for line in whole.split(b"\n"):
+                self._add(line)
+
+    def _add(self, line: bytes) -> None:
+        record = parse_object(line) if len(line) <= self._LONGEST_LINE else None
+        thread = parse_uuid(record.get("id")) if record else None
+        if record is None or thread is None:
+            return
+        self._names.pop(thread, None)
+        self._names[thread] = text_of(record, "thread_name") or ""
+        if len(self._names) > self._MOST:
+            del self._names[next(iter(self._names))]

@@ -1,0 +1,168 @@
+"""Which of codex's threads a process is in. Pure: what is open goes in, an answer comes out.
+
+A process may hold several threads of its own, and the terminal interfaces of 0.171 hold none: their threads
+live in a daemon that all of a home share, and nothing links the two. See the ladder in docs/DESIGN.md.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from agents9core.harness.rollout import Header, Rollout, born_ms
+
+Key = tuple[int, int]
+"""(pid, start): a process for as long as it lives."""
+
+_TUI_ORIGINATOR = "codex-tui"
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A thread that a process has open, no subagent's."""
+
+    id: str
+    via: str
+    written_ns: int
+    """When its rollout was last written, or its lock made."""
+    rollout: Rollout | None = None
+    """None before the first prompt: a thread is locked when it starts, its file is made later."""
+    header: Header | None = None
+
+
+class Choice(NamedTuple):
+    """Which of its threads a process was found in, and which it had then."""
+
+    thread: str
+    known: frozenset[str]
+
+
+class Held(NamedTuple):
+    """What a process has open."""
+
+    by_fd: Mapping[str, Thread]
+    by_lock: Mapping[str, Thread]
+    steps: tuple[str, ...]
+
+    def threads(self) -> dict[str, Thread]:
+        """Return all of them by id; what an open file says goes before what a lock says."""
+        return {**self.by_lock, **self.by_fd}
+
+
+def choose(before: Choice | None, held: Held) -> Choice | None:
+    """Return the thread that a process is in: see the module's ladder. Pure.
+
+    Of several the one written last; then it stays, until another is opened (then that one) or it is closed.
+    """
+    threads = held.threads()
+    opened = [thread for id, thread in threads.items() if before and id not in before.known]
+    if opened:
+        chosen = _written_last(opened)
+    elif before and before.thread in threads:
+        chosen = before.thread
+    else:
+        chosen = _written_last((held.by_fd or held.by_lock).values())
+    return Choice(chosen, frozenset(threads)) if chosen else None
+
+
+def _written_last(threads: Iterable[Thread]) -> str:
+    last = max(threads, key=lambda thread: (thread.written_ns, thread.id), default=None)
+    return last.id if last else ""
+
+
+class Tui(NamedTuple):
+    """A terminal interface that has no thread of its own."""
+
+    key: Key
+    started_ms: int
+    directory: str | None
+    """Where it works; None: unknown."""
+    resumes: str | None
+    """The thread that its command line names."""
+    starts_new: bool
+    """Whether its first thread is born after it: it was not started to resume one."""
+
+
+def assign(tuis: list[Tui], threads: Iterable[Thread], before: Mapping[Key, Choice]) -> dict[Key, Choice]:
+    """Give the daemon's threads to the TUIs that they can only belong to. Pure.
+
+    Nothing on disk or in the process table links the two. A thread named on the command line is a TUI's;
+    else it must have the TUI's directory, have been started by a TUI, and after this one. What another TUI
+    has or had is out, and what fits several is nobody's: no answer is better than a wrong one.
+    """
+    written = {thread.id: thread for thread in threads if thread.header is not None}
+    unwritten = [born_ms(thread.id) or 0 for thread in threads if thread.header is None]
+    here = {tui.key for tui in tuis}
+    had = {choice.thread for key, choice in before.items() if key not in here}
+    given: dict[Key, str] = {}
+    for tui in sorted(tuis, key=lambda tui: (tui.key not in before, tui.key[1])):
+        claimed = _claimed(tui, written, before.get(tui.key))
+        if claimed and claimed not in given.values():
+            given[tui.key] = claimed
+    free = {id: thread for id, thread in written.items() if id not in had and id not in given.values()}
+    for tui in tuis:
+        if tui.key in given and tui.key in before:
+            _follow(tui, tuis, free, before[tui.key], given)
+    while sure := _only_possible([tui for tui in tuis if tui.key not in given], tuis, free, unwritten):
+        given |= sure
+        free = {id: thread for id, thread in free.items() if id not in given.values()}
+    return {key: Choice(id, frozenset(written)) for key, id in given.items()}
+
+
+def _claimed(tui: Tui, written: Mapping[str, Thread], before: Choice | None) -> str | None:
+    claimed = before.thread if before else tui.resumes
+    if (
+        claimed is None
+        or claimed not in written
+        or (claimed != tui.resumes and not _fits(tui, written[claimed]))
+    ):
+        return None
+    return claimed
+
+
+def _fits(tui: Tui, thread: Thread) -> bool:
+    header, born = thread.header, born_ms(thread.id)
+    return (
+        header is not None
+        and header.originator == _TUI_ORIGINATOR
+        and header.cwd is not None
+        and header.cwd == tui.directory
+        and born is not None
+        and born >= tui.started_ms
+    )
+
+
+def _follow(
+    tui: Tui, tuis: list[Tui], free: dict[str, Thread], before: Choice, given: dict[Key, str]
+) -> None:
+    """Move a TUI to the youngest thread that came since and that no other TUI could have started (`/new`)."""
+    opened = [
+        id
+        for id, thread in free.items()
+        if id not in before.known and _fits(tui, thread) and not _fits_another(tui, tuis, thread)
+    ]
+    if opened:
+        given[tui.key] = max(opened, key=lambda id: (born_ms(id) or 0, id))
+        for id in opened:
+            del free[id]
+
+
+def _fits_another(tui: Tui, tuis: list[Tui], thread: Thread) -> bool:
+    return any(_fits(other, thread) for other in tuis if other.key != tui.key)
+
+
+def _only_possible(
+    waiting: list[Tui], tuis: list[Tui], free: Mapping[str, Thread], unwritten: list[int]
+) -> dict[Key, str]:
+    """Return the TUIs that have one possible thread each, where it is not another's only one too.
+
+    A thread without a file yet may be the TUI's own, and the written one another's `/new`.
+    """
+    found: dict[Key, str] = {}
+    for tui in waiting:
+        fitting = [id for id, thread in free.items() if tui.starts_new and _fits(tui, thread)]
+        doubt = any(born >= tui.started_ms for born in unwritten)
+        if len(fitting) == 1 and not (doubt and _fits_another(tui, tuis, free[fitting[0]])):
+            found[tui.key] = fitting[0]
+    wanted = Counter(found.values())
+    return {key: id for key, id in found.items() if wanted[id] == 1}

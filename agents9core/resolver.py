@@ -1,0 +1,227 @@
+"""The agents that run now, and the session that each is in.
+
+    agents(name) ── scan: stat of every process; argv of those not seen before → whose process
+      └─ Finder.resolve, once an agent         (a process that its harness does not list is left out)
+    session(agent) ── is it the same process? → an answer younger than 50 ms, else Finder.resolve
+
+A process is told by pid and start time. What a process was recognised as is remembered until it execs.
+Thread-safe: nothing is locked while a harness's files are read; two threads that ask for one agent at the
+same time may both look.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agents9core.errors import Gone, NotFound
+from agents9core.harness import HARNESSES, Finder, Harness
+from agents9core.process import Process, ProcessTable
+from agents9core.session import Session
+
+REUSE_SECONDS = 0.05
+"""How old an answer may be. The processes beside it may be as old again, and 100 ms is promised."""
+_SCAN_SHARE = 5
+"""An answer about one agent scans for at most a fifth of the time: a scan serves so long, in its own lengths."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """A process of a harness: as long as it lives, and never another."""
+
+    harness: str
+    pid: int
+    start: int
+    """Clock ticks after boot."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    asked: float
+    session: Session | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """Whose process it was recognised as, while it has this shape; None: nobody's."""
+
+    shape: tuple[int, str, bytes]
+    harness: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Scan:
+    began: float
+    took: float
+    processes: Mapping[str, list[Process]]
+    """By harness."""
+    listed: set[str]
+    """The harnesses that were listed from it: a listing of all is one scan, of one twice is two."""
+
+
+class Resolver:
+    """Finds agents in a process table. May be used from several threads."""
+
+    def __init__(self, proc_root: str = "/proc", roots: Mapping[str, str] | None = None) -> None:
+        """*roots*: harness name to the home of the processes that name none themselves."""
+        self.roots = {name: os.path.abspath(path) for name, path in (roots or {}).items()}
+        self._table = ProcessTable(proc_root)
+        self._finders: dict[str, Finder] = {
+            name: harness.finder(self._table) for name, harness in HARNESSES.items()
+        }
+        self._verdicts: dict[int, _Verdict] = {}
+        self._scanning = threading.Lock()
+        self._scan = _Scan(float("-inf"), 0, {}, set())
+        self._answers: dict[Agent, _Answer] = {}
+        self._said_missing: set[str] = set()
+
+    def agents(self, harness: str) -> list[Agent]:
+        """Return the agents of one harness that run now, by pid."""
+        if self._is_empty(harness):
+            return []
+        processes = self._listed(harness)
+        return [_agent(harness, process) for process in processes if self._is_listed(harness, process)]
+
+    def agent(self, harness: str, pid: int) -> Agent:
+        """Return the agent that is this process. Raises NotFound; looks at no other process."""
+        process = self._table.look(pid)
+        if process is None or self._is_empty(harness) or self._recognised(process) != harness:
+            raise NotFound(f"{harness}/{pid}")
+        agent = _agent(harness, process)
+        if self._answer(agent, process) is None:
+            raise NotFound(f"{harness}/{pid}")
+        return agent
+
+    def session(self, agent: Agent) -> Session:
+        """Return the session that an agent is in now. Raises Gone when its process has ended."""
+        process = self._process(agent)
+        session = self._answer(agent, process)
+        if session is None:
+            raise Gone(f"{agent.harness}/{agent.pid}")
+        return session
+
+    def cwd(self, agent: Agent) -> str | None:
+        """Return the directory that an agent works in: its process's, else what its record says."""
+        process = self._process(agent)
+        return process.cwd() or self.session(agent).cwd
+
+    def started_ns(self, agent: Agent) -> int:
+        """Return when an agent's process started, in nanoseconds since 1970."""
+        return self._table.started_ns(agent.start)
+
+    def _is_listed(self, harness: str, process: Process) -> bool:
+        try:
+            return self._answer(_agent(harness, process), process) is not None
+        except Gone:
+            return False
+
+    def _process(self, agent: Agent) -> Process:
+        process = self._table.look(agent.pid)
+        if process is None or process.start != agent.start or self._recognised(process) != agent.harness:
+            raise Gone(f"{agent.harness}/{agent.pid}")
+        return process
+
+    def _answer(self, agent: Agent, process: Process) -> Session | None:
+        """Return the session of a process that was just looked at; None where it is not to be listed.
+
+        The process is looked at once more afterwards, so that an answer is never another's.
+        """
+        asked = time.monotonic()
+        known = self._answers.get(agent)
+        if known is not None and asked - known.asked < REUSE_SECONDS:
+            return known.session
+        harness = HARNESSES[agent.harness]
+        session = self._finders[agent.harness].resolve(
+            process, self._home(harness, process), lambda: self._peers(harness)
+        )
+        if _is_other(self._table.glance(agent.pid), process):
+            raise Gone(f"{agent.harness}/{agent.pid}")
+        newer = self._answers.get(agent)
+        if newer is None or newer.asked < asked:
+            self._answers[agent] = _Answer(asked, session)
+        return session
+
+    def _home(self, harness: Harness, process: Process) -> str:
+        """Return where a process keeps its files."""
+        environ = process.environ() or {}
+        own = environ.get(harness.variable) if harness.variable else None
+        if own and (own := os.path.join(process.cwd() or "", own)).startswith("/"):
+            return own.rstrip("/") or "/"
+        if given := self.roots.get(harness.name):
+            return given
+        user = environ.get("HOME") or ""
+        return os.path.join(user if user.startswith("/") else os.path.expanduser("~"), harness.home)
+
+    def _listed(self, harness: str) -> list[Process]:
+        """Return the processes of a harness by a fresh scan, or by the one that lists its neighbours too."""
+        asked = time.monotonic()
+        with self._scanning:
+            scan = self._scan
+            ended = scan.began + scan.took
+            if scan.began < asked and (harness in scan.listed or asked - ended > REUSE_SECONDS):
+                scan = self._look_at_all()
+            scan.listed.add(harness)
+            return scan.processes[harness]
+
+    def _peers(self, harness: Harness) -> list[tuple[Process, str]]:
+        """Return the processes of a harness, each with its home."""
+        scan = self._scan
+        if time.monotonic() - scan.began > max(REUSE_SECONDS, scan.took * _SCAN_SHARE):
+            with self._scanning:
+                scan = self._look_at_all() if scan is self._scan else self._scan
+        return [(process, self._home(harness, process)) for process in scan.processes[harness.name]]
+
+    def _look_at_all(self) -> _Scan:
+        began = time.monotonic()
+        processes: dict[str, list[Process]] = {name: [] for name in HARNESSES}
+        pids = sorted(self._table.pids())
+        for pid in pids:
+            process = self._table.glance(pid)
+            name = self._recognised(process) if process else None
+            if process and name and self._table.is_ours(process):
+                processes[name].append(process)
+        self._scan = _Scan(began, time.monotonic() - began, processes, set())
+        self._forget(set(pids))
+        return self._scan
+
+    def _recognised(self, process: Process) -> str | None:
+        """Return the harness whose process it is.
+
+        Remembered by what changes with each execve, where that is to be seen: the node wrapper of codex
+        becomes codex under the same pid.
+        """
+        shape = (process.start, process.comm, process.layout) if process.layout is not None else None
+        known = self._verdicts.get(process.pid)
+        if known is not None and known.shape == shape:
+            return known.harness
+        name = next((name for name, harness in HARNESSES.items() if harness.owns(process)), None)
+        if shape is not None:
+            self._verdicts[process.pid] = _Verdict(shape, name)
+        return name
+
+    def _forget(self, pids: set[int]) -> None:
+        """Drop what is known of processes that have ended. Other threads may add meanwhile."""
+        self._verdicts = {pid: known for pid, known in self._verdicts.copy().items() if pid in pids}
+        self._answers = {agent: known for agent, known in self._answers.copy().items() if agent.pid in pids}
+
+    def _is_empty(self, harness: str) -> bool:
+        """Say whether the home that was given for a harness is not there. Said once in the log."""
+        path = self.roots.get(harness)
+        if path is None or os.path.isdir(path):
+            return False
+        if harness not in self._said_missing:
+            self._said_missing.add(harness)
+            log.warning("%s: there is no directory %s", harness, path)
+        return True
+
+
+def _agent(harness: str, process: Process) -> Agent:
+    return Agent(harness, process.pid, process.start)
+
+
+def _is_other(now: Process | None, process: Process) -> bool:
+    return now is None or now.start != process.start
