@@ -89,13 +89,14 @@ def _tags(element: Element) -> tuple[str, ...]:
 def _multistatus(node: Node, href: str, template: Template, *, with_members: bool) -> Iterator[bytes]:
     """Yield the body: the node itself, then its members in slices."""
     now = int(time.time())
+    directory = node if isinstance(node, Directory) else None
     itself = Row(node.name, node.stat())
+    members = directory.members() if directory and with_members else ()
     yield DECLARATION.encode() + b'<D:multistatus xmlns:D="DAV:">\n'
-    yield template.response(href + ("/" if itself.stat.is_dir else "") or "/", itself, _media_type(node), now)
-    if isinstance(node, Directory) and with_members:
-        media_type_of = _member_media_types(node) if template.wants_media_type else None
-        for rows in slices(node.members()):
-            yield template.responses(href + "/", rows, media_type_of, now)
+    yield template.response(href + ("/" if directory else ""), itself, _media_type(node), now)
+    media_type_of = _member_media_types(directory) if directory and template.wants_media_type else None
+    for rows in slices(members):
+        yield template.responses(href + "/", rows, media_type_of, now)
     yield b"</D:multistatus>\n"
 
 
