@@ -24,7 +24,7 @@ from agents9core.session import Session
 REUSE_SECONDS = 0.05
 """How old an answer may be. The processes beside it may be as old again, and 100 ms is promised."""
 _SCAN_SHARE = 5
-"""An answer about one agent scans for at most a fifth of the time: a scan serves so long, in its own lengths."""
+"""Answers about single agents scan for at most a fifth of the time: a scan serves so many of its lengths."""
 
 log = logging.getLogger(__name__)
 
@@ -78,6 +78,10 @@ class Resolver:
         self._scan = _Scan(float("-inf"), 0, {}, set())
         self._answers: dict[Agent, _Answer] = {}
         self._said_missing: set[str] = set()
+
+    def root(self, harness: str) -> str:
+        """Return the home of a harness's processes that name none themselves."""
+        return self.roots.get(harness) or os.path.join(os.path.expanduser("~"), HARNESSES[harness].home)
 
     def agents(self, harness: str) -> list[Agent]:
         """Return the agents of one harness that run now, by pid."""

@@ -48,6 +48,10 @@ class Seat(ABC):
     def session(self) -> Session:
         """Return the session that is held now. Raises Gone when the seat itself has ended."""
 
+    def cwd(self, session: Session) -> str | None:
+        """Return the directory that the session works in; None where that is not known."""
+        return session.cwd
+
     @contextmanager
     def visit(self, scan: bool = True) -> Iterator[Visit | None]:
         """Open the session's transcript; None where there is none yet. Raises Gone, Denied, Unavailable.

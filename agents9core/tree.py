@@ -155,7 +155,8 @@ def glance(seat: Seat, scan: bool) -> Iterator[Glance]:
         except Denied:
             visit = None
         index = (visit.index or visit.transcript.index) if visit else None
-        yield Glance(seat, Look(session, seat.started_ns, index.facts if index else {}, titles), visit)
+        facts = index.facts if index else {}
+        yield Glance(seat, Look(session, seat.cwd(session), seat.started_ns, facts, titles), visit)
 
 
 class SeatDirectory(Directory):
@@ -264,6 +265,9 @@ class AgentSeat(Seat):
     def session(self) -> Session:
         return self._resolver.session(self._agent)
 
+    def cwd(self, session: Session) -> str | None:
+        return self._resolver.cwd(self._agent)
+
 
 class HarnessDirectory(Directory):
     """`active/<harness>/`: the agents of one harness, a directory a pid."""
@@ -329,7 +333,7 @@ def build_tree(resolver: Resolver) -> Directory:
     numbers = PathNumbers()
     desk = Desk(numbers, Transcripts(numbers))
     now_ns = time.time_ns()
-    roots = "".join(f"{name}={path}\n" for name, path in resolver.roots.items())
+    roots = "".join(f"{name}={resolver.root(name)}\n" for name in HARNESSES)
     texts = (("version", f"{__version__}\n"), ("roots", roots), ("README", README))
     files = [TextFile(name, text, numbers.block("top", name), now_ns) for name, text in texts]
     harnesses = [HarnessDirectory(name, desk, resolver) for name in HARNESSES]

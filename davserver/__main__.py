@@ -6,18 +6,19 @@ main
 """
 
 import argparse
-import errno
+import grp
 import logging
 import os
+import pwd
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
 from agents9core import __version__
 from agents9core.harness import HARNESSES
-from agents9core.node import Directory
 from agents9core.resolver import Resolver
 from agents9core.tree import build_tree
 from davserver.address import Tcp, Unix, parse_listener, parse_tcp
@@ -32,6 +33,7 @@ HTTP_DEFAULT = "127.0.0.1:8564"
 NINEP_DEFAULT = "127.0.0.1:5640"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 T = TypeVar("T")
+A = TypeVar("A", Tcp, Tcp | Unix)
 
 logger = logging.getLogger("agents9")
 
@@ -131,53 +133,49 @@ def _serve(options: argparse.Namespace) -> int:
     logging.getLogger("davserver.ninep.trace").setLevel(logging.DEBUG if options.trace_9p else logging.INFO)
     root = build_tree(_resolver(options))
     peers = Peers()
-    http = HttpDoor(App(root, options.allow_host), peers)
+    wanted = _wanted(options.http, [parse_tcp(HTTP_DEFAULT)])
     ninep = Server(root, _owner(), peers.admits)
     try:
-        addresses = [f"http://{_listen(http, address)}/" for address in _wanted(options.http, _http_defaults())]
-        addresses += [f"9p {_listen(ninep, address)}" for address in _wanted(options.ninep, _ninep_defaults())]
-    except _CannotListenError as exc:
-        print(f"agents9: {exc}", file=sys.stderr)
+        http = HttpDoor(App(root, options.allow_host), wanted, peers)
+        listeners = [_listen(ninep, address) for address in _wanted(options.ninep, _ninep_defaults())]
+    except OSError as exc:
+        print(f"agents9: cannot listen on {exc.filename}: {exc.strerror}", file=sys.stderr)
         return 1
     http.start()
     ninep.start()
-    print("\n".join(addresses))
+    lines = [f"http://{Tcp(*address)}/" for address in http.addresses]
+    lines += [f"9p {address}" for address in listeners]
     if not agents_of(root):
-        print("no agent runs now; start one, or see a made one talk: make demo")
-    sys.stdout.flush()
+        lines.append("no agent runs now; start one, or see a made one talk: make demo")
+    print("\n".join(lines), flush=True)
     signal.sigwait(_SIGNALS)
     ninep.stop()
     http.stop()
     return 0
 
 
-class _CannotListenError(Exception):
-    """An address cannot be listened on; the text says which and why."""
-
-
-def _listen(door: HttpDoor | Server, address: Tcp | Unix) -> Tcp | Unix:
-    """Let a door listen, and return the address in use. Raises _CannotListenError."""
+def _listen(server: Server, address: Tcp | Unix) -> Tcp | Unix:
+    """Let the 9P door listen, and return the address in use. Raises OSError, the address its filename."""
     try:
         if isinstance(address, Tcp):
-            return Tcp(*door.listen_tcp(*address))
-        if isinstance(door, Server):
-            door.listen_unix(address.path)
-        return address
+            return Tcp(*server.listen_tcp(*address))
+        server.listen_unix(address.path)
     except OSError as exc:
-        raise _CannotListenError(f"cannot listen on {address}: {exc.strerror or exc}") from exc
+        raise OSError(exc.errno, exc.strerror, str(address)) from exc
+    return address
 
 
-def _wanted(given: list[Tcp | Unix | None] | None, defaults: list[Tcp | Unix]) -> list[Tcp | Unix]:
+def _wanted(given: list[A | None] | None, defaults: list[A]) -> list[A]:
     """Return the addresses to listen on; `none` among those given is no address."""
     return defaults if given is None else [address for address in given if address is not None]
 
 
 def _owner() -> Owner:
-    return Owner.of_process()
-
-
-def _http_defaults() -> list[Tcp | Unix]:
-    return [parse_tcp(HTTP_DEFAULT)]
+    """Return the user that the server runs as; a number without a name is its own name."""
+    uid, gid = os.getuid(), os.getgid()
+    with suppress(KeyError):
+        return Owner(uid, gid, pwd.getpwuid(uid).pw_name, grp.getgrgid(gid).gr_name)
+    return Owner(uid, gid, str(uid), str(gid))
 
 
 def _ninep_defaults() -> list[Tcp | Unix]:

@@ -179,7 +179,9 @@ class HttpDoor:
     """The HTTP door on all its addresses."""
 
     def __init__(self, app: WSGIApplication, addresses: Iterable[Address], peers: Peers) -> None:
-        """Bind every address; "localhost" is both families, port 0 a free one. Raises OSError."""
+        """Bind every address; "localhost" is both families, port 0 a free one. Raises OSError, with the
+        address as its filename.
+        """
         with contextlib.ExitStack() as undo:
             listeners = []
             for host, port in addresses:
@@ -242,7 +244,7 @@ def _bound(host: str, port: int) -> socket.socket:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # accepted sockets inherit it
         sock.bind(address)
-    except BaseException:
+    except OSError as exc:
         sock.close()
-        raise
+        raise OSError(exc.errno, exc.strerror, f"{host}:{port}") from exc
     return sock
