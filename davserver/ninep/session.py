@@ -31,7 +31,7 @@ from davserver.ninep.errors import (
     WireError,
 )
 from davserver.ninep.listing import Listing
-from davserver.ninep.wire import CODECS, HEADER_BYTES, Message, encode
+from davserver.ninep.wire import CODECS, HEADER_BYTES, SIZE, Buffer, Message, encode
 
 MAX_MSIZE = (1 << 20) + 24
 """A read of 1 MiB and the 24 bytes that clients keep for its header (IOHDRSZ). v9fs asks for 131072."""
@@ -48,10 +48,13 @@ MAX_OFFSET = (1 << 63) - 1
 
 OREAD, OEXEC, OTRUNC, ORCLOSE = 0, 3, 0x10, 0x40
 """Mode bits of Topen (open(5)); the low two bits are the access."""
-O_ACCMODE, O_CREAT, O_TRUNC = 0o3, 0o100, 0o1000
-"""Flags of Tlopen: Linux's. The others that v9fs sends (O_LARGEFILE, O_DIRECTORY) change nothing here."""
+O_ACCMODE, O_TRUNC = 0o3, 0o1000
+"""Flags of Tlopen: Linux's. The others that v9fs sends (O_LARGEFILE, O_DIRECTORY) change nothing here; nor
+does O_CREAT, which flock(1) adds: what can be opened is there already."""
 
-V9FS_MAGIC = 0x01021997
+STATFS_TYPE = 0x61673973
+"""A type that no tool knows, and not v9fs's own 0x01021997: GNU tail takes that for a local file system,
+waits for inotify, and so `tail -f` never sees a file grow. What it does not know it looks at again."""
 NAME_BYTES = 255
 LOCK_SUCCESS = 0
 LOCK_UNLOCKED = 2
@@ -104,7 +107,7 @@ class Session:
         """How many fids the client holds."""
         return len(self._fids)
 
-    def receive_data(self, data: bytes) -> None:
+    def receive_data(self, data: Buffer | memoryview) -> None:
         """Take what the client sent, in pieces of any size."""
         if self._at:
             del self._buffer[: self._at]
@@ -117,13 +120,29 @@ class Session:
         arrived = len(buffer) - start
         if arrived < 4:
             return None
-        size = int.from_bytes(buffer[start : start + 4], "little")
+        (size,) = SIZE.unpack_from(buffer, start)
         if not HEADER_BYTES <= size <= self._msize:
             raise WireError(f"a message of {size} bytes where {HEADER_BYTES} to {self._msize} may be")
         if arrived < size:
             return None
-        self._at = start + size
-        return self._answer(start, start + size)
+        end = self._at = start + size
+        request = self._requests.get(buffer[start + 4])
+        try:
+            if request is None:
+                raise NotSupported(f"message type {buffer[start + 4]}")
+            decode, handle = request
+            message = decode(buffer, start, end)
+            if self._trace:
+                self._trace("->", message)
+            reply = handle(self, message)
+            if self._trace:
+                self._trace("<-", reply)
+            return CODECS[type(reply)].encode(reply)
+        except TreeError as exc:
+            return self._error(start, exc)
+        except Exception as exc:
+            logger.exception("a request of type %d", buffer[start + 4])
+            return self._error(start, Unexpected(str(exc)))
 
     def close(self) -> None:
         """Let go of everything: the connection has ended, or begins anew."""
@@ -132,29 +151,9 @@ class Session:
         for fid in fids:
             _let_go(fid)
 
-    def _answer(self, start: int, end: int) -> bytes:
-        """Return the reply to the frame at *start*, whatever happens."""
-        buffer = self._buffer
-        try:
-            request = self._requests.get(buffer[start + 4])
-            if request is None:
-                raise NotSupported(f"message type {buffer[start + 4]}")
-            decode, handle = request
-            message = decode(buffer, start, end)
-            if self._trace:
-                self._trace("->", message)
-            reply = handle(self, message)
-            frame = CODECS[type(reply)].encode(reply)
-        except TreeError as exc:
-            error = exc
-        except Exception as exc:
-            logger.exception("a request of type %d", buffer[start + 4])
-            error = Unexpected(str(exc))
-        else:
-            if self._trace:
-                self._trace("<-", reply)
-            return frame
-        tag = int.from_bytes(buffer[start + 5 : start + 7], "little")
+    def _error(self, start: int, error: TreeError) -> bytes:
+        """Return the reply that says *error* to the frame at *start*."""
+        tag = int.from_bytes(self._buffer[start + 5 : start + 7], "little")
         reply = self._dialect.error(tag, error)
         if self._trace:
             self._trace("<-", reply)
@@ -245,7 +244,7 @@ class Session:
         return m.Ropen(message.tag, self._open(message.fid, writes=bool(writes)), 0)
 
     def _tlopen(self, message: m.Tlopen) -> Message:
-        writes = message.flags & (O_ACCMODE | O_CREAT | O_TRUNC)
+        writes = message.flags & (O_ACCMODE | O_TRUNC)
         return m.Rlopen(message.tag, self._open(message.fid, writes=bool(writes)), 0)
 
     def _open(self, number: int, *, writes: bool) -> bytes:
@@ -302,7 +301,7 @@ class Session:
     def _statfs(self, message: m.Tstatfs) -> Message:
         """Say that nothing is free: the tree has no size of its own."""
         self._known(message.fid)
-        return m.Rstatfs(message.tag, V9FS_MAGIC, shape.BLOCK_BYTES, 0, 0, 0, 0, 0, 0, NAME_BYTES)
+        return m.Rstatfs(message.tag, STATFS_TYPE, shape.BLOCK_BYTES, 0, 0, 0, 0, 0, 0, NAME_BYTES)
 
     # --- what a tree that is only read can grant ---
 

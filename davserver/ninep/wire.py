@@ -54,8 +54,10 @@ class Codec(NamedTuple):
 
 CODECS: dict[type[Any], Codec] = {}
 
+SIZE = struct.Struct("<I")
+"""What a message begins with: its length in bytes, these four included."""
+
 _U16 = struct.Struct("<H")
-_U32 = struct.Struct("<I")
 _PREFIX = struct.Struct("<IB")
 
 
@@ -194,7 +196,7 @@ Name = Annotated[str, Field(_take_name, _give_string)]
 """A path element: not empty, no `/`, no NUL, not `.`."""
 Names = Annotated[tuple[str, ...], Field(_take_names, _give_names)]
 Qids = Annotated[tuple[bytes, ...], Field(_take_qids, _give_qids)]
-Data = Annotated[bytes, _counted(_U32)]
+Data = Annotated[bytes, _counted(SIZE)]
 StatData = Annotated[bytes, _counted(_U16)]
 
 
