@@ -102,8 +102,11 @@ class Resolver:
 
     def session(self, agent: Agent) -> Session:
         """Return the session that an agent is in now. Raises Gone when its process has ended."""
-        process = self._process(agent)
-        session = self._answer(agent, process)
+        known = self._answers.get(agent)
+        if known is not None and time.monotonic() - known.asked < REUSE_SECONDS:
+            session = known.session
+        else:
+            session = self._answer(agent, self._process(agent))
         if session is None:
             raise Gone(f"{agent.harness}/{agent.pid}")
         return session
