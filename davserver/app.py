@@ -76,7 +76,7 @@ class App:
     def _get(self, origin_form: str, environ: dict[str, Any]) -> Answer:
         target = parse_target(origin_form)
         if target.names[:1] == (PREFIX,):
-            return self._page.asset(target.names[1:], environ)
+            return self._page.asset(target, environ)
         node = self._walk(target)
         if isinstance(node, Directory):
             return self._collection(node, target, environ)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from davserver.answer import Answer, Refusal, text_answer, whole
 from davserver.conditional import Validators, failed_precondition
+from davserver.target import Target
 
 PREFIX = ".page"
 
@@ -48,9 +49,10 @@ class Page:
         body, media_type, _ = self._assets["index.html"]
         return whole(200, media_type, body, POLICY, ("Vary", "Accept"))
 
-    def asset(self, names: tuple[str, ...], environ: dict[str, Any]) -> Answer:
-        """Answer for the file that *names* lead to below the prefix. Raises Refusal."""
-        asset = self._assets.get(names[0]) if len(names) == 1 else None
+    def asset(self, target: Target, environ: dict[str, Any]) -> Answer:
+        """Answer for what *target*, which is below the prefix, points at. Raises Refusal."""
+        _, *names = target.names
+        asset = self._assets.get(names[0]) if len(names) == 1 and not target.slash else None
         if asset is None:
             raise Refusal(404)
         etag = ("ETag", asset.etag)

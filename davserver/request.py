@@ -58,7 +58,7 @@ def _check_framing(headers: dict[bytes, bytes]) -> None:
 
 
 def read_chunked(rfile: Any, limit: int) -> tuple[bytes, bool]:  # noqa: ANN401
-    """Return a chunked body and True, or what there was when it passed *limit* bytes and False.
+    """Return a chunked body and True, or the first *limit* bytes of a longer one and False.
 
     Raises Malformed (section 7.1).
     """
@@ -71,7 +71,7 @@ def read_chunked(rfile: Any, limit: int) -> tuple[bytes, bool]:  # noqa: ANN401
         if size == 0:
             return body, _skip_trailers(rfile)
         if len(body) + size > limit:
-            return body, False
+            return body + rfile.read(limit - len(body)), False
         body += rfile.read(size)
         if rfile.read(2) != b"\r\n":
             raise Malformed("Malformed chunk")

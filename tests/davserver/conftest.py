@@ -1,6 +1,7 @@
 """One HTTP door for the whole run, in front of a memory tree that each test has for itself."""
 
 import http.client
+import io
 import logging
 import socket
 from collections.abc import Iterator
@@ -30,17 +31,29 @@ class Reply:
         return self.headers[name]
 
 
+class Unclosed(io.BufferedReader):
+    """What is read of a connection so far; HTTPResponse closes it after every reply."""
+
+    def close(self) -> None:
+        pass
+
+
 class Client:
     """Sends bytes as given, and reads replies one by one from one connection."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         self.sock = socket.create_connection(address, timeout=20)
+        self.file = Unclosed(socket.SocketIO(self.sock, "r"))
 
     def send(self, raw: bytes) -> None:
         self.sock.sendall(raw)
 
+    def makefile(self, _mode: str) -> "Unclosed":
+        """Give HTTPResponse what it asks a socket for: the one buffer, so that it takes no later reply."""
+        return self.file
+
     def reply(self, method: str = "GET") -> Reply:
-        response = http.client.HTTPResponse(self.sock, method=method)
+        response = http.client.HTTPResponse(self, method=method)
         try:
             response.begin()
             return Reply(response.status, response.headers, response.read(), response.will_close)
@@ -61,7 +74,7 @@ class Client:
     def ended(self) -> bool:
         """Tell whether the server has closed the connection."""
         try:
-            return self.sock.recv(1) == b""
+            return self.file.read(1) == b""
         except ConnectionResetError:
             return True
 
