@@ -65,11 +65,11 @@ class ChatDirectory(Chat):
 
     name = "chat"
 
-    def __init__(self, seat: Seat) -> None:
+    def __init__(self, seat: Seat, held: Held | None, session: str | None) -> None:
+        """*held*: None while *session*, which the seat is in, has no transcript yet."""
         self._seat = seat
-        with seat.visit(scan=False) as visit:
-            self._held = Held(seat, visit.transcript, visit.generation) if visit else None
-        self._session = seat.session().id
+        self._held = held
+        self._session = session
 
     def stat(self) -> Stat:
         return self._stat(self._look())

@@ -16,7 +16,7 @@ class Look(NamedTuple):
     """What one look at a seat found."""
 
     session: Session
-    cwd: str | None
+    cwd: Callable[[], str | None]
     started_ns: int
     facts: dict[str, tuple[str, int]]
     """What the transcript says of the session."""
@@ -61,7 +61,7 @@ def _started(look: Look) -> str | None:
 LEAVES = (
     Leaf("via", lambda look: look.session.via),
     Leaf("session", lambda look: look.session.id),
-    Leaf("cwd", lambda look: look.cwd),
+    Leaf("cwd", lambda look: look.cwd()),
     Leaf("title", _title, in_transcript=True),
     Leaf("name", lambda look: look.session.name),
     Leaf("status", _status, in_transcript=True),

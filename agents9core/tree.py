@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 from agents9core import __version__
 from agents9core.chat import ChatDirectory, TranscriptFile, transcript_stat, version_of
@@ -108,6 +108,11 @@ class Glance:
         """Block of path numbers of the seat's directory; its facts are leaves of it."""
         return self.seat.desk.numbers.block("entry", self.seat.key)
 
+    @property
+    def held(self) -> Held | None:
+        """The seat's transcript, for a node to hold."""
+        return Held(self.seat, self.visit.transcript, self.visit.generation) if self.visit else None
+
     @cached_property
     def record_ns(self) -> int:
         """When the harness's record last moved; never before the process began."""
@@ -124,17 +129,24 @@ class Glance:
         moved_ns = self.transcript_ns if leaf.in_transcript else self.record_ns
         return Stat(self.number + number, version_of(text), False, len(text), moved_ns)
 
+    def has(self, name: str) -> bool:
+        """Whether a member applies."""
+        if name in BY_NAME:
+            return BY_NAME[name][1].show(self.look) is not None
+        return name in self._others()
+
     def names(self) -> list[str]:
         """Return the members that apply, in the order of the table."""
+        return [leaf.name for leaf in LEAVES if self.has(leaf.name)] + self._others()
+
+    def _others(self) -> list[str]:
         session = self.look.session
-        names = [leaf.name for leaf in LEAVES if leaf.show(self.look) is not None]
-        if self.visit is not None:
-            names.append("transcript")
-        if session.id is not None and self.seat.reading is not None:
-            names.append("chat")
-        if session.threads:
-            names.append("threads")
-        return names
+        applies = {
+            "transcript": self.visit is not None,
+            "chat": session.id is not None and self.seat.reading is not None,
+            "threads": bool(session.threads),
+        }
+        return [name for name, is_there in applies.items() if is_there]
 
     def stat(self) -> Stat:
         """Return what the seat's directory looks like."""
@@ -156,7 +168,7 @@ def glance(seat: Seat, scan: bool) -> Iterator[Glance]:
             visit = None
         index = (visit.index or visit.transcript.index) if visit else None
         facts = index.facts if index else {}
-        yield Glance(seat, Look(session, seat.cwd(session), seat.started_ns, facts, titles), visit)
+        yield Glance(seat, Look(session, partial(seat.cwd, session), seat.started_ns, facts, titles), visit)
 
 
 class SeatDirectory(Directory):
@@ -172,42 +184,29 @@ class SeatDirectory(Directory):
 
     def walk(self, name: str) -> Node:
         with glance(self._seat, scan=name in BY_NAME and BY_NAME[name][1].in_transcript) as seen:
-            if name not in seen.names():
+            if not seen.has(name):
                 raise NotFound(name)
-            if name == "transcript" and seen.visit:
-                return TranscriptFile(Held(self._seat, seen.visit.transcript, seen.visit.generation))
-        if name == "chat":
-            return ChatDirectory(self._seat)
-        if name == "threads":
-            return ThreadsDirectory(self._seat)
-        return FactFile(name, self._seat)
+            if name == "transcript" and seen.held:
+                return TranscriptFile(seen.held)
+            return FactFile(name, self._seat) if name in BY_NAME else self._directory(name, seen)
 
     def members(self) -> Sequence[Row]:
         with glance(self._seat, scan=True) as seen:
-            rows = []
-            for name in seen.names():
-                if name in BY_NAME:
-                    number, leaf = BY_NAME[name]
-                    stat = seen.fact_stat(number, leaf, line(leaf.show(seen.look) or ""))
-                elif name == "transcript" and seen.visit:
-                    stat = transcript_stat(seen.visit)
-                else:
-                    continue
-                rows.append(Row(name, stat))
             names = seen.names()
-        for node in self._directories(names):
-            with suppress(Gone):
-                rows.append(Row(node.name, node.stat()))
-        return rows
+            rows = [self._row(name, seen) for name in names if name in BY_NAME]
+            if seen.visit:
+                rows.append(Row("transcript", transcript_stat(seen.visit)))
+            directories = [self._directory(name, seen) for name in ("chat", "threads") if name in names]
+        return rows + _present(iter(directories))
 
-    def _directories(self, names: list[str]) -> list[Directory]:
-        """Return the members that are directories."""
-        made: list[Directory] = []
-        if "chat" in names:
-            made.append(ChatDirectory(self._seat))
-        if "threads" in names:
-            made.append(ThreadsDirectory(self._seat))
-        return made
+    def _row(self, name: str, seen: "Glance") -> Row:
+        number, leaf = BY_NAME[name]
+        return Row(name, seen.fact_stat(number, leaf, line(leaf.show(seen.look) or "")))
+
+    def _directory(self, name: str, seen: "Glance") -> Directory:
+        if name == "chat":
+            return ChatDirectory(self._seat, seen.held, seen.look.session.id)
+        return ThreadsDirectory(self._seat)
 
 
 class ThreadSeat(Seat):
