@@ -5,7 +5,7 @@ section 9.1 lets a server refuse it with `propfind-finite-depth`.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element, ParseError
 
@@ -89,12 +89,15 @@ def _tags(element: Element) -> tuple[str, ...]:
 def _multistatus(node: Node, href: str, template: Template, *, with_members: bool) -> Iterator[bytes]:
     """Yield the body: the node itself, then its members in slices."""
     now = int(time.time())
-    directory = node if isinstance(node, Directory) else None
     itself = Row(node.name, node.stat())
-    members = directory.members() if directory and with_members else ()
+    members: Sequence[Row] = ()
+    media_type_of = None
+    if isinstance(node, Directory):
+        members = node.members() if with_members else ()
+        media_type_of = _member_media_types(node) if template.wants_media_type else None
+    own_href = href + ("/" if itself.stat.is_dir else "")
     yield DECLARATION.encode() + b'<D:multistatus xmlns:D="DAV:">\n'
-    yield template.response(href + ("/" if directory else ""), itself, _media_type(node), now)
-    media_type_of = _member_media_types(directory) if directory and template.wants_media_type else None
+    yield template.response(own_href, itself, _media_type(node), now)
     for rows in slices(members):
         yield template.responses(href + "/", rows, media_type_of, now)
     yield b"</D:multistatus>\n"

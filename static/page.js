@@ -200,6 +200,10 @@ class ChatView {
       this.reset(); // another transcript: /clear, /resume, or a file rewritten
       return "another transcript";
     }
+    return this.take(response);
+  }
+
+  async take(response) {
     this.transcript = response.headers.get("Agents9-Transcript");
     this.add(await response.json());
     return `${this.last + 1} messages`;
@@ -246,6 +250,7 @@ async function show() {
   const response = await ask(path, { Accept: "application/json" });
   if (response.headers.has("Agents9-Transcript")) {
     const chat = new ChatView(path);
+    state.textContent = await chat.take(response);
     await repeat(CHAT_EVERY_MS, () => chat.refresh());
   }
   const rows = await response.json();

@@ -106,7 +106,9 @@ def running() -> Iterator[tuple[HttpDoor, Swap]]:
 def tree() -> MemoryDirectory:
     chat = MemoryChat()
     for number in range(5):
-        chat.say("user" if number % 2 == 0 else "assistant", b"message %d\n" % number, MTIME_NS + number * 10**9)
+        chat.say(
+            "user" if number % 2 == 0 else "assistant", b"message %d\n" % number, MTIME_NS + number * 10**9
+        )
     return MemoryDirectory(
         "",
         [
@@ -119,7 +121,18 @@ def tree() -> MemoryDirectory:
     )
 
 
-ODD_NAMES = ("a b", "t #:?3.txt", "a%2Fb", "a&b<c>", "(2)", "ä€😀", "tab\there", "esc\x1b[31m", 'quo"te', "a,b;c")
+ODD_NAMES = (
+    "a b",
+    "t #:?3.txt",
+    "a%2Fb",
+    "a&b<c>",
+    "(2)",
+    "ä€😀",
+    "tab\there",
+    "esc\x1b[31m",
+    'quo"te',
+    "a,b;c",
+)
 
 
 @pytest.fixture

@@ -9,7 +9,19 @@ from agents9core.memory import MemoryDirectory, MemoryFile
 from davserver.answer import STATUS
 
 READ_METHODS = {"GET", "HEAD", "OPTIONS", "PROPFIND"}
-OTHER_METHODS = ["PUT", "DELETE", "POST", "PATCH", "MKCOL", "COPY", "MOVE", "LOCK", "UNLOCK", "PROPPATCH", "TRACE"]
+OTHER_METHODS = [
+    "PUT",
+    "DELETE",
+    "POST",
+    "PATCH",
+    "MKCOL",
+    "COPY",
+    "MOVE",
+    "LOCK",
+    "UNLOCK",
+    "PROPPATCH",
+    "TRACE",
+]
 
 
 @pytest.mark.parametrize("method", [*OTHER_METHODS, "REPORT", "BREW"])

@@ -225,7 +225,9 @@ def test_the_reader_is_closed_when_the_client_leaves(another, client, tree):
 # -- where there is no file
 
 
-@pytest.mark.parametrize("target", ["/file.txt/", "/nothing", "/file.txt/below", "/active/claude/7/chat/1-user", "/.page/"])
+@pytest.mark.parametrize(
+    "target", ["/file.txt/", "/nothing", "/file.txt/below", "/active/claude/7/chat/1-user", "/.page/"]
+)
 def test_what_is_not_there_is_404(client, target):
     assert client.get(target).status == 404
     assert client.ask("PROPFIND", target, Depth="0").status == 404
@@ -234,7 +236,8 @@ def test_what_is_not_there_is_404(client, target):
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "PROPFIND"])
 @pytest.mark.parametrize(
-    ("target", "status"), [("/%2e%2e/etc/passwd", 404), ("/../etc/passwd", 404), ("/active/%00", 400), ("/%ff", 400)]
+    ("target", "status"),
+    [("/%2e%2e/etc/passwd", 404), ("/../etc/passwd", 404), ("/active/%00", 400), ("/%ff", 400)],
 )
 def test_bad_paths_are_refused_with_every_method(client, method, target, status):
     reply = client.ask(method, target, Depth="0")

@@ -71,7 +71,9 @@ def test_http_1_1_needs_a_host_and_1_0_does_not():
     check(protocol="HTTP/1.0")
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://localhost:3000", "localhost:8564x", ""])
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "http://localhost:3000", "localhost:8564x", ""]
+)
 def test_another_origin_is_refused(origin):
     assert refusal(HOST="localhost:8564", ORIGIN=origin).status == 403
 

@@ -91,7 +91,9 @@ def test_the_body_of_a_get_is_read_and_ignored(client):
 
 def test_a_chunked_body_nobody_wants_is_not_the_next_request(client):
     smuggled = b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    reply = raw(client, GET + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(smuggled), smuggled))
+    reply = raw(
+        client, GET + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(smuggled), smuggled)
+    )
     assert reply.body == b"0.1\n"
     assert client.get("/file.txt").status == 200
 
@@ -177,7 +179,12 @@ def test_more_idle_connections_than_threads_hold_up_nobody(another, client):
 
 def test_a_client_that_leaves_in_the_middle_hurts_nobody(another, client, tree):
     tree.add(MemoryFile("long", b"x" * 5_000_000))
-    for message in (b"GE", GET, GET + b"Content-Length: 10\r\n\r\nabc", GET.replace(b"version", b"long") + b"\r\n"):
+    for message in (
+        b"GE",
+        GET,
+        GET + b"Content-Length: 10\r\n\r\nabc",
+        GET.replace(b"version", b"long") + b"\r\n",
+    ):
         one = another()
         one.send(message)
         one.close()

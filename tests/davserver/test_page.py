@@ -38,7 +38,9 @@ def test_the_page_may_only_run_its_own_script_and_ask_its_own_server(client, tar
     assert "unsafe" not in policy
 
 
-@pytest.mark.parametrize("target", ["/.page", "/.page/", "/.page/none", "/.page/page.js/", "/.page/..%2fpage.js"])
+@pytest.mark.parametrize(
+    "target", ["/.page", "/.page/", "/.page/none", "/.page/page.js/", "/.page/..%2fpage.js"]
+)
 def test_there_is_nothing_else_under_the_prefix(client, target):
     assert client.get(target).status == 404
 

@@ -155,7 +155,9 @@ def test_an_answer_about_anything_else_is_nobody(wrong):
         (0, 65534, True),
     ],
 )
-def test_the_own_user_and_root_are_admitted_and_the_overflow_uid_never(peers, pair, monkeypatch, uid, own, admitted):
+def test_the_own_user_and_root_are_admitted_and_the_overflow_uid_never(
+    peers, pair, monkeypatch, uid, own, admitted
+):
     monkeypatch.setattr(peers, "_own", own)
     monkeypatch.setattr(peers, "_overflow", 65534)
     monkeypatch.setattr(peers, "_tcp_owner", lambda _: uid)
@@ -195,7 +197,14 @@ def test_another_user_is_known_over_tcp(request, found_by):
         listener.settimeout(20)
         port = listener.getsockname()[1]
         with subprocess.Popen(
-            ["setpriv", f"--reuid={OTHER_USER}", "--clear-groups", "bash", "-c", f"exec 3<>/dev/tcp/127.0.0.1/{port}; read"],
+            [
+                "setpriv",
+                f"--reuid={OTHER_USER}",
+                "--clear-groups",
+                "bash",
+                "-c",
+                f"exec 3<>/dev/tcp/127.0.0.1/{port}; read",
+            ],
             stdin=subprocess.PIPE,
         ) as client:
             with listener.accept()[0] as accepted:
@@ -240,7 +249,9 @@ own = socket.create_connection(listener.getsockname())
 print(peers.admits(listener.accept()[0]))
 """
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, env=environment, text=True) as server:
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, env=environment, text=True
+    ) as server:
         port = int(server.stdout.readline())
         with socket.create_connection(("127.0.0.1", port)):
             assert server.stdout.read().split() == ["True", "True"]

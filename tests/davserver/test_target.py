@@ -67,7 +67,11 @@ def test_any_text_is_a_target_or_refused_and_never_leads_up(raw):
     assert not any("/" in name or "\0" in name for name in names)
 
 
-@given(st.lists(st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1), max_size=4))
+@given(
+    st.lists(
+        st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1), max_size=4
+    )
+)
 def test_quoted_names_come_back(names):
     if {".", ".."} & set(names):
         return
