@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
-from agents9core.errors import Gone, NotFound
+from agents9core.errors import Gone, Malformed, NotFound
 from agents9core.identity import PathNumbers
 from agents9core.record import Read
 from agents9core.session import Session
@@ -54,16 +54,16 @@ class Seat(ABC):
 
     @contextmanager
     def visit(self, scan: bool = True) -> Iterator[Visit | None]:
-        """Open the session's transcript; None where there is none yet. Raises Gone, Denied, Unavailable.
+        """Open the session's transcript; None where there is none yet, or no plain file.
 
-        *scan*: bring the index up to date too.
+        *scan*: bring the index up to date too. Raises Gone, Denied, Unavailable.
         """
         session = self.session()
         read = self.reading.read if scan and self.reading else None
         visit = None
         with ExitStack() as stack:
             if session.sources:
-                with suppress(NotFound):
+                with suppress(NotFound, Malformed):
                     visit = stack.enter_context(
                         self.desk.transcripts.visit(session.sources, read, session.missing_base)
                     )

@@ -27,7 +27,7 @@ from davserver.http import HttpDoor
 from davserver.ninep.server import Server
 from davserver.ninep.shape import Owner
 from davserver.peer import Peers
-from davserver.ps import agents_of, as_json, as_table
+from davserver.ps import agents_of, anybody, as_json, as_table
 
 HTTP_DEFAULT = "127.0.0.1:8564"
 NINEP_DEFAULT = "127.0.0.1:5640"
@@ -139,13 +139,13 @@ def _serve(options: argparse.Namespace) -> int:
         http = HttpDoor(App(root, options.allow_host), wanted, peers)
         listeners = [_listen(ninep, address) for address in _wanted(options.ninep, _ninep_defaults())]
     except OSError as exc:
-        print(f"agents9: cannot listen on {exc.filename}: {exc.strerror}", file=sys.stderr)
+        print(f"agents9: cannot listen on {exc.filename}: {os.strerror(exc.errno or 0)}", file=sys.stderr)
         return 1
     http.start()
     ninep.start()
     lines = [f"http://{Tcp(*address)}/" for address in http.addresses]
     lines += [f"9p {address}" for address in listeners]
-    if not agents_of(root):
+    if not anybody(root):
         lines.append("no agent runs now; start one, or see a made one talk: make demo")
     print("\n".join(lines), flush=True)
     signal.sigwait(_SIGNALS)

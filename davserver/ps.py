@@ -15,12 +15,16 @@ Agent = dict[str, str]
 
 def agents_of(root: Directory) -> list[Agent]:
     """Return what the fact files of each agent say: `pid`, `harness` and those facts that apply."""
-    agents = []
-    active = root.walk("active")
-    for harness in _directories(active):
-        for entry in _directories(harness):
-            agents.append({"pid": entry.name, "harness": harness.name, **_facts(entry)})
-    return agents
+    return [
+        {"pid": entry.name, "harness": harness.name, **_facts(entry)}
+        for harness in _directories(root.walk("active"))
+        for entry in _directories(harness)
+    ]
+
+
+def anybody(root: Directory) -> bool:
+    """Return whether any agent runs."""
+    return any(harness.members() for harness in _directories(root.walk("active")))
 
 
 def as_json(agents: Sequence[Agent]) -> str:

@@ -1,0 +1,1 @@
+"""Measurements, each beside its baseline in the same run. `make bench` prints them."""
