@@ -21,6 +21,8 @@ _ENDED = ("Z", "X", "x")
 _HIDDEN = (b"0", b"1")
 """What `startcode` shows where the reader may not look into the process (or it has no memory at all)."""
 _DELETED = " (deleted)"
+_FORKED = 0x40
+"""PF_FORKNOEXEC of linux/sched.h."""
 _BTIME_SECONDS = 10
 """How long a reading of the boot time is used before it is checked against the clock again."""
 
@@ -60,6 +62,8 @@ class Process:
     state: str
     layout: bytes | None = field(default=None, repr=False)
     """Where its program and arguments lie in memory: another value after each execve. None: refused."""
+    forked: bool = False
+    """Whether it is a copy of its parent still, and has run no program of its own: a helper being started."""
     directory: str = field(default="", repr=False)
 
     def argv(self) -> tuple[str, ...] | None:
@@ -136,7 +140,7 @@ class ProcessTable:
         parsed = parse_stat(line) if line else None
         if parsed is None or parsed.state in _ENDED:
             return None
-        return Process(pid, parsed.start, parsed.comm, parsed.state, parsed.layout, directory)
+        return Process(pid, parsed.start, parsed.comm, parsed.state, parsed.layout, parsed.forked, directory)
 
     def look(self, pid: int) -> Process | None:
         """Look at one process; None when it has ended or is not this server's user's."""
@@ -169,6 +173,7 @@ class Stat(NamedTuple):
     state: str
     start: int
     layout: bytes | None
+    forked: bool
 
 
 def parse_stat(line: bytes) -> Stat | None:
@@ -184,6 +189,7 @@ def parse_stat(line: bytes) -> Stat | None:
         start=int(fields[19]),
         # startcode, endcode, startstack; arg_start, arg_end, env_start, env_end
         layout=b" ".join(fields[23:26] + fields[45:49]) if shown else None,
+        forked=fields[6].isdigit() and int(fields[6]) & _FORKED != 0,
     )
 
 

@@ -102,11 +102,8 @@ class Resolver:
 
     def session(self, agent: Agent) -> Session:
         """Return the session that an agent is in now. Raises Gone when its process has ended."""
-        known = self._answers.get(agent)
-        if known is not None and time.monotonic() - known.asked < REUSE_SECONDS:
-            session = known.session
-        else:
-            session = self._answer(agent, self._process(agent))
+        known = self._recent(agent)
+        session = known.session if known else self._answer(agent, self._process(agent))
         if session is None:
             raise Gone(f"{agent.harness}/{agent.pid}")
         return session
@@ -132,15 +129,19 @@ class Resolver:
             raise Gone(f"{agent.harness}/{agent.pid}")
         return process
 
+    def _recent(self, agent: Agent) -> _Answer | None:
+        """Return the last answer about an agent while it may be used again."""
+        known = self._answers.get(agent)
+        return known if known and time.monotonic() - known.asked < REUSE_SECONDS else None
+
     def _answer(self, agent: Agent, process: Process) -> Session | None:
         """Return the session of a process that was just looked at; None where it is not to be listed.
 
         The process is looked at once more afterwards, so that an answer is never another's.
         """
-        asked = time.monotonic()
-        known = self._answers.get(agent)
-        if known is not None and asked - known.asked < REUSE_SECONDS:
+        if known := self._recent(agent):
             return known.session
+        asked = time.monotonic()
         harness = HARNESSES[agent.harness]
         session = self._finders[agent.harness].resolve(
             process, self._home(harness, process), lambda: self._peers(harness)
@@ -201,6 +202,8 @@ class Resolver:
         Remembered by what changes with each execve, where that is to be seen: the node wrapper of codex
         becomes codex under the same pid.
         """
+        if process.forked:
+            return None
         shape = (process.start, process.comm, process.layout) if process.layout is not None else None
         known = self._verdicts.get(process.pid)
         if known is not None and known.shape == shape:

@@ -182,7 +182,8 @@ class Rollouts:
             known, since = None, _first_day(thread)
         today = _day(datetime.now(UTC) - timedelta(days=1))
         files = [*self._in_days(thread, since), *self._archived(thread), *filter(None, [known])]
-        found = max((file for file in files if not file.compressed), key=lambda file: file.age, default=None)
+        plain = [file for file in files if file.thread == thread and not file.compressed]
+        found = next(filter(_exists, sorted(plain, key=lambda file: file.age, reverse=True)), None)
         if found is not None:
             with self._lock:
                 self._newest[thread] = (found, max(today, _first_day(thread)))
