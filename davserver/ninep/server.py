@@ -186,6 +186,8 @@ class Server:
         """Close the listeners and all connections, within about a second also when a client is stuck."""
         deadline = time.monotonic() + STOP_SECONDS
         with self._lock:
+            if self._stopping:
+                return
             self._stopping = True
             open_now = dict(self._connections)
         self._waker.send(b"\0")
@@ -228,7 +230,10 @@ class Server:
         connection = Connection(sock, peer, self._root, self._owner)
         thread = threading.Thread(target=self._serve, args=(connection,), name=f"9p-{peer}", daemon=True)
         with self._lock:
-            if self._stopping or len(self._connections) >= MAX_CONNECTIONS:
+            if self._stopping:
+                sock.close()
+                return
+            if len(self._connections) >= MAX_CONNECTIONS:
                 logger.warning("%s: no room for another connection; closed", peer)
                 sock.close()
                 return
