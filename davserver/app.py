@@ -39,7 +39,7 @@ _VARY = ("Vary", "Accept")
 
 
 class App:
-    """Serves the tree below *root*, to clients that call this server by one of *hosts* or a loopback name."""
+    """Serves the tree below *root*. *hosts* are names of this server that clients may use (see `guard`)."""
 
     def __init__(self, root: Directory, hosts: Iterable[str] = ()) -> None:
         self._root = root

@@ -10,16 +10,17 @@ from collections.abc import Iterable
 from typing import Any
 
 from davserver.answer import Refusal
-
-PEER_ADMITTED = "agents9.peer_admitted"
-"""In the WSGI environment: whether the listener knows the client as one who may read."""
+from davserver.environ import PEER_ADMITTED
 
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^][:@/\s]+)(?::\d*)?")
 
 
 class Guard:
-    """Checks each request before the tree is touched."""
+    """Checks each request before the tree is touched.
+
+    *hosts* are names of this server beside the loopback ones and the address that it listens on.
+    """
 
     def __init__(self, hosts: Iterable[str]) -> None:
         self._hosts = frozenset(_spelt(host) for host in (*_LOOPBACK_NAMES, *hosts))
@@ -32,13 +33,14 @@ class Guard:
         if host is None and environ["SERVER_PROTOCOL"] != "HTTP/1.0":
             raise Refusal(400, "There is no Host header")
         for name in (host, authority):
-            if name is not None and not self._is_ours(name):
+            if name is not None and not self._is_ours(name, environ["SERVER_NAME"]):
                 raise Refusal(421, "This server does not go by that name (see --allow-host)")
         self._check_site(environ, authority or host or "")
 
-    def _is_ours(self, authority: str) -> bool:
+    def _is_ours(self, authority: str, bound_to: str) -> bool:
         match = _HOST.fullmatch(authority)
-        return match is not None and match[1].lower().rstrip(".") in self._hosts
+        name = match[1].lower().rstrip(".") if match else ""
+        return name in self._hosts or name == _spelt(bound_to)
 
     def _check_site(self, environ: dict[str, Any], host: str) -> None:
         origin = environ.get("HTTP_ORIGIN")

@@ -26,9 +26,8 @@ from cheroot.connections import ConnectionManager
 from cheroot.makefile import MakeFile
 from cheroot.server import HTTPConnection
 
-from davserver.guard import PEER_ADMITTED
+from davserver.environ import MAX_BODY_BYTES, PEER_ADMITTED
 from davserver.peer import Peers
-from davserver.propfind import MAX_BODY_BYTES
 from davserver.request import Malformed, Request
 
 logger = logging.getLogger(__name__)

@@ -15,11 +15,9 @@ from defusedxml.ElementTree import fromstring
 from agents9core.errors import TreeError
 from agents9core.node import Chat, Directory, File, Node, Row
 from davserver.answer import XML, Answer, Refusal, begun, whole
+from davserver.environ import MAX_BODY_BYTES
 from davserver.multistatus import DECLARATION, LIVE, Template
 from davserver.rows import slices
-
-MAX_BODY_BYTES = 64 * 1024
-"""A request that names properties is far smaller."""
 
 _INFINITE = Answer(
     *whole(403, XML, f'{DECLARATION}<D:error xmlns:D="DAV:"><D:propfind-finite-depth/></D:error>\n'.encode())

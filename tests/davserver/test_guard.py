@@ -1,13 +1,14 @@
 import pytest
 
 from davserver.answer import Refusal
-from davserver.guard import PEER_ADMITTED, Guard
+from davserver.environ import PEER_ADMITTED
+from davserver.guard import Guard
 
 GUARD = Guard(["agents.example", "192.0.2.7", "2001:DB8::1"])
 
 
 def check(authority=None, admitted=True, protocol="HTTP/1.1", **headers):
-    environ = {"SERVER_PROTOCOL": protocol, PEER_ADMITTED: admitted}
+    environ = {"SERVER_PROTOCOL": protocol, "SERVER_NAME": "2001:db8::9", PEER_ADMITTED: admitted}
     environ.update((f"HTTP_{name}", value) for name, value in headers.items())
     GUARD.check(environ, authority)
 
@@ -32,6 +33,7 @@ def refusal(**asked):
         "Agents.Example:443",
         "192.0.2.7",
         "[2001:db8::1]:9",
+        "[2001:db8::9]",
         "localhost:",
     ],
 )
