@@ -40,10 +40,10 @@ class Machine:
         (self.proc / "611" / "fd").mkdir()
         (self.proc / "611" / "fd" / "20").symlink_to(self.rollout)
 
-    def start(self, pid: int, comm: str) -> None:
+    def start(self, pid: int, comm: str, start: int = START) -> None:
         directory = self.proc / str(pid)
         directory.mkdir()
-        fields = ["S", "1", *["0"] * 17, str(START), *["1"] * 30]
+        fields = ["S", "1", *["0"] * 17, str(start), *["1"] * 30]
         (directory / "stat").write_text(f"{pid} ({comm}) {' '.join(fields)}\n")
         (directory / "status").write_text(f"Uid:\t{os.getuid()}\t{os.getuid()}\n")
         (directory / "cmdline").write_bytes(comm.encode() + b"\0")
@@ -62,8 +62,12 @@ class Machine:
 
     def says(self, role: str, content: object, number: int = 1) -> None:
         """Let the claude say something."""
+        self.writes(claude_line(role, content, number))
+
+    def writes(self, text: str) -> None:
+        """Add to the claude's transcript."""
         with self.transcript.open("a") as out:
-            out.write(claude_line(role, content, number))
+            out.write(text)
 
     def rolls(self, kind: str, payload: object) -> None:
         """Let the codex write a line."""
