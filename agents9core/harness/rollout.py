@@ -8,9 +8,10 @@ revert makes has a rollout id of its own and is filed under the day of the rever
 import os
 import re
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
@@ -31,6 +32,8 @@ _FIRST_LINE_BYTES = 16 << 20
 _CHUNK = 1 << 16
 _NOT_OWN = ("subagent", "memory_consolidation", "guardian_review")
 _REMEMBERED = 4096
+_SEARCH_SECONDS = 1.0
+_LATER_DAYS = 62
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -62,6 +65,12 @@ class Rollout:
     def age(self) -> tuple[int, str, bool]:
         """Sorts the files of one thread from the oldest; a plain file comes after its compressed twin."""
         return (born_ms(self.id) or 0, self.when, not self.compressed)
+
+    @property
+    def plain(self) -> "Rollout":
+        """The same before it was compressed, or after it was inflated again."""
+        name = self.path[-1].removesuffix(".zst")
+        return replace(self, path=(*self.path[:-1], name), compressed=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +157,9 @@ class Rollouts:
         self.sessions, self.archived = (Root(os.path.join(home, store)) for store in STORES)
         self._lock = threading.Lock()
         self._headers: Remembered[tuple[tuple[str, ...], object], Header] = Remembered()
-        self._newest: Remembered[str, tuple[Rollout, str]] = Remembered()
+        self._newest: Remembered[str, tuple[Rollout | None, str]] = Remembered()
         self._bases: Remembered[str, Rollout] = Remembered()
+        self._searched: Remembered[str, float] = Remembered()
 
     def at(self, real_path: str) -> Rollout | None:
         """Return the rollout at an absolute path without symlinks; None where it is none of this home."""
@@ -174,36 +184,45 @@ class Rollouts:
     def newest(self, thread: str) -> Rollout | None:
         """Return the newest plain file of a thread.
 
-        The days before yesterday are searched once: a file that is made later is filed under its own day.
+        Every day is searched once. What is made later is filed under its own day, which is looked at again
+        each time, as far back as the file that is known and two months at most.
         """
         with self._lock:
-            known, since = self._newest.get(thread, (None, _first_day(thread)))
+            known, since = self._newest.get(thread, (None, ""))
         if known is not None and not _exists(known):
-            known, since = None, _first_day(thread)
-        today = _day(datetime.now(UTC) - timedelta(days=1))
-        files = [*self._in_days(thread, since), *self._archived(thread), *filter(None, [known])]
+            known, since = None, ""
+        elsewhere = [known] if known else self._archived(thread)
+        files = [*self._in_days(thread, since), *elsewhere]
         plain = [file for file in files if file.thread == thread and not file.compressed]
         found = next(filter(_exists, sorted(plain, key=lambda file: file.age, reverse=True)), None)
-        if found is not None:
-            with self._lock:
-                self._newest[thread] = (found, max(today, _first_day(thread)))
+        with self._lock:
+            self._newest[thread] = (found, _first_day(thread) if found is None else _first_later_day(found))
         return found
 
     def base(self, rollout: str) -> Rollout | None:
-        """Return the file with this rollout id, plain rather than compressed."""
+        """Return the file with this rollout id, plain rather than compressed.
+
+        Where it lies neither near its own day nor in the archive, all days are searched, once a second.
+        """
         with self._lock:
             known = self._bases.get(rollout)
-        if known is None or not _exists(known):
-            near = _first_day(rollout), _last_day(rollout)
-            known = (
-                _best(rollout, self._in_days(rollout, *near))
-                or _best(rollout, self._archived(rollout))
-                or _best(rollout, self._in_days(rollout, ""))
-            )
-        if known is not None and not known.compressed:
+        found = next(filter(_exists, (known.plain, known)), None) if known else None
+        if found is None:
+            near = self._in_days(rollout, _first_day(rollout), _last_day(rollout))
+            found = _best(rollout, near) or _best(rollout, self._archived(rollout))
+            found = found or self._base_of_any_day(rollout)
+        if found is not None:
             with self._lock:
-                self._bases[rollout] = known
-        return known
+                self._bases[rollout] = found
+        return found
+
+    def _base_of_any_day(self, rollout: str) -> Rollout | None:
+        now = time.monotonic()
+        with self._lock:
+            if now - self._searched.get(rollout, float("-inf")) < _SEARCH_SECONDS:
+                return None
+            self._searched[rollout] = now
+        return _best(rollout, self._in_days(rollout, ""))
 
     def chain(self, rollout: Rollout, header: Header) -> tuple[tuple[Source, ...], str | None]:
         """Return a transcript's files in order, and the id of the base that is missing before them."""
@@ -280,6 +299,11 @@ def _born_day(id: str, days: int) -> str:
         return _day(datetime.fromtimestamp(born / 1000, UTC) + timedelta(days=days))
     except (ValueError, OverflowError):
         return ""
+
+
+def _first_later_day(found: Rollout) -> str:
+    """Return the first day that is looked at again for a newer file than *found*."""
+    return max(found.when[:10].replace("-", "/"), _day(datetime.now(UTC) - timedelta(days=_LATER_DAYS)))
 
 
 def _day(when: datetime) -> str:

@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from itertools import pairwise
 
 import pytest
 import zstandard
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from agents9core import resolver as resolver_module
 from agents9core.errors import Malformed, TooLarge
 from agents9core.harness import codex
+from agents9core.harness import rollout as rollout_module
 from agents9core.harness.rollout import ThreadNames, born_ms, parse_header, parse_uuid
 from agents9core.harness.threads import Choice, Held, Thread, choose
 from agents9core.process import ProcessTable
@@ -580,6 +582,18 @@ def test_a_thread_s_compressed_file_is_not_one_that_grows(home, locked):
     assert locked(A) == []
 
 
+def test_a_file_of_an_earlier_day_than_its_id_is_found(home, locked):
+    path = home.rollout(A, ms=NOON_MS - 20 * DAY_MS)
+    assert locked(A) == [str(path)]
+
+
+def test_a_segment_that_is_made_later_is_noticed(home, locked):
+    home.rollout(A)
+    assert len(locked(A)) == 1
+    later = home.rollout(A, ms=NOON_MS + 3 * DAY_MS, segment=uuid7(NOON_MS + 3 * DAY_MS))
+    assert locked(A) == [str(later)]
+
+
 def test_a_later_segment_and_a_moved_file_are_noticed(home, locked):
     first = home.rollout(A)
     assert locked(A) == [str(first)]
@@ -674,6 +688,16 @@ def test_a_damaged_compressed_base_is_missing(put, home, resolve):
     assert resolve().missing_base == A
 
 
+def test_a_base_that_lies_far_from_its_day_is_found_within_a_second(put, home, resolve, monkeypatch):
+    fork = home.rollout(B, **based(B, A, 120))
+    put(fds={12: fork})
+    assert resolve().missing_base == A
+    base = home.rollout(A, ms=NOON_MS - 90 * DAY_MS)
+    assert resolve().missing_base == A
+    monkeypatch.setattr(rollout_module, "_SEARCH_SECONDS", 0)
+    assert files(resolve())[0] == (str(base), 120)
+
+
 @pytest.mark.parametrize(
     ("base", "end", "missing"),
     [
@@ -711,7 +735,7 @@ def test_a_circle_of_bases_ends(put, home, resolve):
 def test_bases_go_no_deeper_than_64(put, home, resolve, bases, missing):
     ids = [uuid7(NOON_MS + number, number) for number in range(bases + 1)]
     home.rollout(ids[0])
-    for before, id_ in zip(ids, ids[1:], strict=False):
+    for before, id_ in pairwise(ids):
         path = home.rollout(id_, **based(id_, before, 5))
     put(fds={12: path})
     assert (len(resolve().sources), resolve().missing_base is not None) == (65, missing)

@@ -5,6 +5,7 @@ import os
 import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -226,7 +227,7 @@ def test_a_large_table_is_not_asked_twice(proc, resolver, monkeypatch):
     real = process_module._read
 
     def reads(path, limit):
-        read[Path(path).name] += 1
+        read[os.path.basename(path)] += 1
         return real(path, limit)
 
     monkeypatch.setattr(process_module, "_read", reads)
@@ -351,22 +352,14 @@ def test_several_ask_at_once(proc, resolver, tmp_path, fresh):
     for pid in range(5, 10):
         proc.put(pid, "claude", ["claude"], environ={"HOME": str(tmp_path)})
         claude_record(home, pid, sessionId=ID, procStart="5000")
-    raised = []
 
-    def ask():
-        try:
-            for _ in range(20):
-                for agent in resolver.agents("claude"):
-                    assert resolver.session(agent).id == ID
-        except BaseException as error:
-            raised.append(error)
+    def ask(_number):
+        for _ in range(20):
+            for agent in resolver.agents("claude"):
+                assert resolver.session(agent).id == ID
 
-    threads = [threading.Thread(target=ask) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert raised == []
+    with ThreadPoolExecutor(6) as pool:
+        assert list(pool.map(ask, range(6))) == [None] * 6
 
 
 def test_a_slow_look_holds_nobody_up(proc, resolver, monkeypatch, fresh):
