@@ -40,7 +40,7 @@ TIMEOUT_SECONDS = 30
 MAX_HEADER_BYTES = 65536
 STOP_GRACE_SECONDS = 1.0
 """What is being sent when the server stops may go on for this long."""
-ACCEPT_PAUSE_SECONDS = 0.1
+ACCEPT_PAUSE_SECONDS = 0.5
 
 Address = tuple[str, int]
 
@@ -131,22 +131,24 @@ class Server(wsgi.Server):
         self.open_connections: set[Connection] = set()
 
     def prepare(self) -> None:
-        """Listen. The socket is bound already: cheroot would look for one of systemd's first."""
+        """Start the workers. The socket listens already: cheroot would look for one of systemd's first."""
         self._interrupt = None
         self.socket.settimeout(1)
-        self.socket.listen(BACKLOG)
         self._connections = ConnectionManager(self)
         self.requests.start()
         self.ready = True
         self._start_time = time.time()
 
     def serve(self) -> None:
-        """Accept until stopped. Without a descriptor left, wait for one instead of spinning."""
+        """Accept until stopped, whatever happens. Without a descriptor left, wait for one."""
         while self.ready:
             try:
                 self._connections.run(self.expiration_interval)
             except OSError as exc:
                 logger.warning("cannot accept a client: %s", exc)
+                time.sleep(ACCEPT_PAUSE_SECONDS)
+            except Exception:
+                logger.exception("cannot accept a client")
                 time.sleep(ACCEPT_PAUSE_SECONDS)
 
     def process_conn(self, conn: Connection) -> None:
@@ -178,15 +180,16 @@ class HttpDoor:
     """The HTTP door on all its addresses."""
 
     def __init__(self, app: WSGIApplication, addresses: Iterable[Address], peers: Peers) -> None:
-        """Bind every address; "localhost" is both families, port 0 a free one. Raises OSError, with the
-        address as its filename.
+        """Listen on every address; "localhost" is both families, port 0 a free one.
+
+        Clients wait until `start`. Raises OSError with the address as its filename.
         """
         with contextlib.ExitStack() as undo:
             listeners = []
             for host, port in addresses:
-                bound = _bind(host, port)
-                listeners += bound
-                for listener in bound:
+                opened = _listen(host, port)
+                listeners += opened
+                for listener in opened:
                     undo.callback(listener.close)
             undo.pop_all()
         self._servers = [Server(listener, app, peers) for listener in listeners]
@@ -198,7 +201,7 @@ class HttpDoor:
         return [server.bind_addr for server in self._servers]
 
     def start(self) -> None:
-        """Listen on all addresses; returns once they do."""
+        """Answer from now on."""
         for server, thread in zip(self._servers, self._threads, strict=True):
             server.prepare()
             thread.start()
@@ -220,13 +223,13 @@ class HttpDoor:
                 connection.cut()
 
 
-def _bind(host: str, port: int) -> list[socket.socket]:
-    """Return sockets bound to *host*: one, or for "localhost" one a family that the machine has."""
+def _listen(host: str, port: int) -> list[socket.socket]:
+    """Return sockets that listen on *host*: one, or for "localhost" one a family that the machine has."""
     if host != "localhost":
-        return [_bound(host, port)]
-    ipv4 = _bound("127.0.0.1", port)
+        return [_listening(host, port)]
+    ipv4 = _listening("127.0.0.1", port)
     try:
-        return [ipv4, _bound("::1", ipv4.getsockname()[1])]
+        return [ipv4, _listening("::1", ipv4.getsockname()[1])]
     except OSError as exc:
         if exc.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
             return [ipv4]
@@ -234,7 +237,7 @@ def _bind(host: str, port: int) -> list[socket.socket]:
         raise
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _listening(host: str, port: int) -> socket.socket:
     family, kind, protocol, _, address = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
@@ -243,6 +246,7 @@ def _bound(host: str, port: int) -> socket.socket:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # accepted sockets inherit it
         sock.bind(address)
+        sock.listen(BACKLOG)
     except OSError as exc:
         sock.close()
         raise OSError(exc.errno, exc.strerror, f"{host}:{port}") from exc

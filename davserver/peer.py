@@ -90,13 +90,15 @@ class Peers:
             self._drop_netlink()
 
     def _knows_own_loopback(self) -> bool:
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            client = socket.create_connection(listener.getsockname())
-            with client, listener.accept()[0] as accepted:
-                try:
-                    return self.uid_of(accepted) == self._own
-                except (Unknown, OSError):
-                    return False
+        try:
+            with (
+                socket.create_server(("127.0.0.1", 0)) as listener,
+                socket.create_connection(listener.getsockname()),
+                listener.accept()[0] as accepted,
+            ):
+                return self.uid_of(accepted) == self._own
+        except (Unknown, OSError):
+            return False
 
     def _ask_kernel(self, ends: Ends) -> int:
         """Ask sock_diag. One query at a time goes over the one netlink socket."""

@@ -110,7 +110,9 @@ class Request(HTTPRequest):
         wish = self.inheaders.get(b"Connection", b"").lower()
         tokens = {token.strip() for token in wish.split(b",")}
         old = self.response_protocol == "HTTP/1.0"
-        self.close_connection = b"close" in tokens or (old and b"keep-alive" not in tokens)
+        # Chunks are unknown to HTTP/1.0, so where its body ends cannot be told (section 6.1).
+        stays = b"keep-alive" in tokens and b"Transfer-Encoding" not in self.inheaders if old else True
+        self.close_connection = b"close" in tokens or not stays
         return True
 
     def read_body(self, limit: int) -> bytes:

@@ -1,10 +1,12 @@
 """The listener: framing, limits, keep-alive, addresses, the end."""
 
+import errno
 import socket
 import threading
 import time
 
 import pytest
+from cheroot.connections import ConnectionManager
 
 from agents9core.memory import MemoryDirectory, MemoryFile
 from davserver.app import App
@@ -159,6 +161,12 @@ def test_http_1_0_gets_a_body_that_ends_with_the_connection(client):
     assert client.ended()
 
 
+def test_http_1_0_with_chunks_ends_the_connection(client):
+    chunks = b"Transfer-Encoding: chunked\r\nConnection: keep-alive\r\n\r\n0\r\n\r\n"
+    reply = raw(client, b"GET /version HTTP/1.0\r\n" + chunks)
+    assert (reply.body, reply["Connection"]) == (b"0.1\n", "close")
+
+
 @pytest.mark.parametrize("wish", [b"Keep-Alive", b"keep-alive"])
 def test_http_1_0_can_keep_its_connection(client, wish):
     for _ in range(2):
@@ -196,6 +204,21 @@ def test_a_response_is_never_split_by_what_was_asked(client):
     assert (reply.status, reply["X-Evil"]) == (404, None)
     reply = client.ask("PROPFIND", "/%0d%0aX-Evil:%20yes", Depth="0")
     assert (reply.status, reply["X-Evil"]) == (404, None)
+
+
+def test_without_descriptors_the_door_waits_and_then_goes_on(another, client, caplog, monkeypatch):
+    accepted = ConnectionManager._from_server_socket
+    trouble = iter([OSError(errno.EMFILE, "Too many open files"), RuntimeError("of the test")])
+
+    def accept(self, listener):
+        for exc in trouble:
+            raise exc
+        return accepted(self, listener)
+
+    monkeypatch.setattr(ConnectionManager, "_from_server_socket", accept)
+    assert another().get("/version").status == 200
+    assert [record.levelname for record in caplog.records] == ["WARNING", "ERROR"]
+    caplog.clear()
 
 
 # -- the life of a door
