@@ -1,0 +1,143 @@
+"""One suite that any tree must pass: nodes, 9P in three dialects and HTTP say the same of every file.
+
+`check_tree(root)` walks the tree each way and compares names, kinds, lengths, times, identities and bytes.
+"""
+
+import io
+import stat as posix
+from email.utils import parsedate_to_datetime
+from typing import NamedTuple
+from urllib.parse import unquote
+from wsgiref.util import setup_testing_defaults
+from xml.etree import ElementTree
+
+from agents9core.node import Directory, File
+from davserver.app import App
+from davserver.guard import PEER_ADMITTED
+from davserver.ninep.dialect import DIALECTS
+from tests.davserver.ninep.conftest import Talk
+
+_DAV = "{DAV:}"
+_DMDIR = 0x80000000
+
+
+class Seen(NamedTuple):
+    """What one door says of a node; a directory has neither length nor identity over HTTP."""
+
+    is_dir: bool
+    length: int
+    seconds: int
+    path: int
+    data: bytes
+
+
+def check_tree(root: Directory) -> int:
+    """Compare what every door says of every node; return how many nodes there are."""
+    nodes = seen_by_nodes(root)
+    for version in DIALECTS:
+        assert_equal(seen_by_9p(root, version), nodes, version)
+    over_http = seen_by_http(root)
+    assert_equal(over_http, {name: without_path(seen) for name, seen in nodes.items()}, "HTTP")
+    return len(nodes)
+
+
+def assert_equal(found: dict[str, Seen], expected: dict[str, Seen], door: str) -> None:
+    """Fail with the first node that differs."""
+    assert sorted(found) == sorted(expected), door
+    for name, seen in expected.items():
+        assert found[name] == seen, f"{door}: {name}"
+
+
+def without_path(seen: Seen) -> Seen:
+    return seen._replace(path=0) if seen.is_dir else seen
+
+
+def seen_by_nodes(root: Directory, name: str = "") -> dict[str, Seen]:
+    """Walk the nodes."""
+    found = {}
+    for row in root.members():
+        path = f"{name}/{row.name}"
+        node = root.walk(row.name)
+        data = read_all(node) if isinstance(node, File) else b""
+        seconds = row.stat.mtime_ns // 1_000_000_000
+        found[path] = Seen(row.stat.is_dir, row.stat.length, seconds, row.stat.path, data)
+        if isinstance(node, Directory):
+            found |= seen_by_nodes(node, path)
+    return found
+
+
+def read_all(file: File) -> bytes:
+    """Read a file to its end, in reads of an odd size."""
+    reader = file.open()
+    data = bytearray()
+    while piece := reader.read(len(data), 7919 * 8):
+        data += piece
+    reader.close()
+    return bytes(data)
+
+
+def seen_by_9p(root: Directory, version: str) -> dict[str, Seen]:
+    """Walk over 9P."""
+    talk = Talk(root, version, msize=8192)
+    return dict(_seen_below(talk, ()))
+
+
+def _seen_below(talk: Talk, names: tuple[str, ...]):
+    talk.reach(1, *names)
+    members = talk.list_all(1, 4000)
+    talk.clunk(1)
+    for name in members:
+        path = (*names, name)
+        talk.walk(0, 1, *path)
+        seen = _seen_9p(talk)
+        yield "/" + "/".join(path), seen
+        if seen.is_dir:
+            yield from _seen_below(talk, path)
+
+
+def _seen_9p(talk: Talk) -> Seen:
+    """Look at fid 1, read it if it is a file, and clunk it."""
+    looked = talk.stat(1)
+    if talk.linux:
+        is_dir, length, seconds = posix.S_ISDIR(looked.mode), looked.size, looked.mtime_sec
+    else:
+        is_dir, length, seconds = bool(looked.mode & _DMDIR), looked.length, looked.mtime
+    data = bytearray()
+    if not is_dir:
+        talk.open(1)
+        while piece := talk.read(1, len(data), 7919 * 8):
+            data += piece
+    talk.clunk(1)
+    return Seen(is_dir, length, seconds, int.from_bytes(looked.qid[5:], "little"), bytes(data))
+
+
+def seen_by_http(root: Directory) -> dict[str, Seen]:
+    """Walk over WebDAV."""
+    return dict(_seen_by_propfind(App(root), "/"))
+
+
+def _seen_by_propfind(app: App, href: str):
+    listing = ElementTree.fromstring(ask(app, "PROPFIND", href, HTTP_DEPTH="1"))
+    for response in listing.findall(f"{_DAV}response")[1:]:
+        member = response.findtext(f"{_DAV}href")
+        is_dir = response.find(f".//{_DAV}collection") is not None
+        length = int(response.findtext(f".//{_DAV}getcontentlength") or 0)
+        modified = parsedate_to_datetime(response.findtext(f".//{_DAV}getlastmodified"))
+        tag = (response.findtext(f".//{_DAV}getetag") or "0").strip('"').split("-")[0]
+        data = b"" if is_dir else ask(app, "GET", member)
+        seen = Seen(is_dir, length, int(modified.timestamp()), int(tag, 16), data)
+        yield unquote(member).rstrip("/"), seen
+        if is_dir:
+            yield from _seen_by_propfind(app, member)
+
+
+def ask(app: App, method: str, href: str, **headers: str) -> bytes:
+    """Ask the application as its server does, and return the body. Anything but success fails."""
+    path = unquote(href, "latin-1")
+    environ = {"REQUEST_METHOD": method, "PATH_INFO": path, "REQUEST_URI": href, "HTTP_HOST": "127.0.0.1"}
+    environ |= {PEER_ADMITTED: True, "QUERY_STRING": "", "wsgi.input": io.BytesIO(), **headers}
+    setup_testing_defaults(environ)
+    said: list[str] = []
+    body = b"".join(app(environ, lambda status, _headers: said.append(status)))
+    assert said[0][:3] in ("200", "207"), f"{method} {href}: {said[0]}"
+    return body
