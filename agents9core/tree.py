@@ -31,6 +31,8 @@ from agents9core.seat import Desk, Held, Seat
 from agents9core.session import Session
 from agents9core.transcript import Transcripts, Visit
 
+LISTING_SECONDS = 1.0
+"""How long the look of a harness's directory stands. A listing, and a walk to an agent, always look anew."""
 README = """\
 What the coding agents on this host say, as files. Everything is read-only.
 
@@ -275,9 +277,15 @@ class HarnessDirectory(Directory):
         self.name = name
         self._desk = desk
         self._resolver = resolver
+        self._looked = (float("-inf"), Stat(0, 0, True, 0, 0))
 
     def stat(self) -> Stat:
-        return _listing_stat(self._desk.numbers.block("harness", self.name), self.members())
+        """Look at the directory. Every walk passes here, so the last listing serves for a while."""
+        looked, stat = self._looked
+        if time.monotonic() - looked > LISTING_SECONDS:
+            self.members()
+            stat = self._looked[1]
+        return stat
 
     def walk(self, name: str) -> Node:
         if not (name.isascii() and name.isdigit()) or name != str(int(name[:20])):
@@ -285,7 +293,10 @@ class HarnessDirectory(Directory):
         return self._entry(self._resolver.agent(self.name, int(name)))
 
     def members(self) -> Sequence[Row]:
-        return _present(self._entry(agent) for agent in self._resolver.agents(self.name))
+        asked = time.monotonic()
+        rows = _present(self._entry(agent) for agent in self._resolver.agents(self.name))
+        self._looked = (asked, _listing_stat(self._desk.numbers.block("harness", self.name), rows))
+        return rows
 
     def _entry(self, agent: Agent) -> SeatDirectory:
         return SeatDirectory(str(agent.pid), AgentSeat(self._desk, self._resolver, agent))
