@@ -7,7 +7,7 @@ from typing import overload
 
 import xxhash
 
-from agents9core.errors import Gone, NotFound, TooLarge
+from agents9core.errors import Gone, NotFound, TooLarge, Unavailable
 from agents9core.identity import LEAVES
 from agents9core.index import CAP, ChatIndex, Place
 from agents9core.node import Chat, File, Messages, Node, Reader, Row, Stat
@@ -15,7 +15,7 @@ from agents9core.record import read_object
 from agents9core.render import Piece, make, piece_at, render
 from agents9core.seat import Held, Seat
 from agents9core.statx import FileStat
-from agents9core.transcript import Visit
+from agents9core.transcript import OpenFile, Visit
 
 _TRANSCRIPT_LEAF = LEAVES - 1
 _NAME = re.compile(r"[0-9]{8}(?=-)")
@@ -222,6 +222,15 @@ def transcript_stat(visit: Visit) -> Stat:
     return Stat(visit.number + _TRANSCRIPT_LEAF, version, False, file.size, file.mtime_ns)
 
 
+def _tail(file: OpenFile, offset: int, count: int) -> bytes:
+    if offset >= file.stat.size:
+        return b""
+    try:
+        return os.pread(file.fd, count, offset)
+    except OSError as error:
+        raise Unavailable(str(error)) from error
+
+
 class TranscriptReader(Reader):
     """Reads through to the file, which may grow meanwhile."""
 
@@ -231,7 +240,7 @@ class TranscriptReader(Reader):
 
     def read(self, offset: int, count: int) -> bytes:
         with self._held.visit(scan=False) as visit:
-            data = os.pread(visit.files[-1].fd, count, offset)
+            data = _tail(visit.files[-1], offset, count)
         if not data and count and offset < self._promised:
             raise Gone("the transcript has shrunk")
         return data

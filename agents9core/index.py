@@ -18,8 +18,9 @@ CAP = 1 << 18
 LONG = 1 << 20
 """Bytes of an object above which its messages are cut into pieces."""
 _MESSAGE_BYTES = 38
-_UID_BYTES = 72
-_PIECE_BYTES = 120
+_UID_BYTES = 100
+_PIECE_BYTES = 150
+_OWN_BYTES = 1500
 _SKIPS_KEPT = 1000
 
 
@@ -73,7 +74,8 @@ class ChatIndex:
     @property
     def nbytes(self) -> int:
         """Bytes of memory it holds, near enough."""
-        return len(self) * _MESSAGE_BYTES + len(self._uids) * _UID_BYTES + self._piece_count * _PIECE_BYTES
+        rows = len(self) * _MESSAGE_BYTES + len(self._uids) * _UID_BYTES
+        return rows + self._piece_count * _PIECE_BYTES + self._kinds.nbytes + _OWN_BYTES
 
     def begin_file(self) -> None:
         """Say that the next line is the first of another file: its first record speaks for it."""
@@ -81,11 +83,11 @@ class ChatIndex:
 
     def take(self, line: bytes, at: int) -> None:
         """Index a whole line that stands at *at*. Nothing that it holds raises."""
-        found, skipped = find_records(line, self.read)
-        if skipped:
-            self.skip(at)
-        for one in found:
-            self._take_record(one, line, at)
+        for found in find_records(line, self.read):
+            if found is None:
+                self.skip(at)
+            else:
+                self._take_record(found, line, at)
 
     def skip(self, at: int) -> None:
         """Count a line that is not read."""
@@ -134,12 +136,13 @@ class ChatIndex:
         return True
 
     def _add(self, record: Record, at: int, length: int, data: bytes) -> None:
+        near = 0
         for nth, message in enumerate(record.messages):
             if len(self) >= CAP:
                 self.overflowed = True
                 return
             if data:
-                pieces, size = cut(message.parts, data)
+                pieces, size, near = cut(message.parts, data, near)
                 self._keep(pieces)
             else:
                 size = measure(message.parts)

@@ -17,7 +17,7 @@ import msgspec
 
 _decode = msgspec.json.Decoder(str).decode
 _tolerant = json.JSONDecoder(strict=False).decode
-_LONE = re.compile("[\ud800-\udfff]")
+_LONE = re.compile("[\ud800-\udfff]++")
 _LONGEST_ESCAPE = 12
 """Bytes of a surrogate pair, both halves escaped."""
 
@@ -28,7 +28,7 @@ def text_of(string: bytes | msgspec.Raw) -> str:
         return _decode(string)
     except msgspec.DecodeError:
         text: str = _tolerant(str(memoryview(string), "utf-8", "replace"))
-        return _LONE.sub("\ufffd", text)
+        return _LONE.sub(lambda run: "\ufffd" * len(run[0]), text)
 
 
 def as_text(value: msgspec.Raw) -> str | None:
@@ -56,50 +56,48 @@ def unescape(inner: bytes) -> bytes:
     return text_of(b'"%b"' % inner).encode()
 
 
-def safe_cut(data: bytes, end: int) -> int:
+def safe_cut(data: bytes, end: int, begin: int = 0) -> int:
     """Return the last place at or before *end* where the inside of a JSON string may be cut.
 
-    No escape, no escaped surrogate pair and no UTF-8 character is parted there. It is at most 12 bytes
-    before *end*, but for 0 where *data* begins with one that is longer than *end*.
+    No escape, no escaped surrogate pair and no UTF-8 character is parted there. *begin*: where a cut is
+    safe; nothing before it is looked at. It is at most 12 bytes before *end*, and *begin* where what begins
+    there is longer.
     """
-    end = _before_escape(data, end)
-    return _before_character(data, end)
+    return _before_character(data, _before_escape(data, end, begin), begin)
 
 
-def _before_escape(data: bytes, end: int) -> int:
+def _before_escape(data: bytes, end: int, begin: int) -> int:
     """Step back over an escape that *end* would part, and over a high surrogate that waits for its low."""
-    start = _last_escape(data, end)
+    start = _last_escape(data, end, begin)
     if start is None:
         return end
     whole = 6 if data[start + 1 : start + 2] == b"u" else 2
     if end < start + whole:
         end = start
-        start = _last_escape(data, end)
+        start = _last_escape(data, end, begin)
     if start is not None and end == start + 6 and _is_high(data[start:end]):
         return start
     return end
 
 
-def _last_escape(data: bytes, end: int) -> int | None:
+def _last_escape(data: bytes, end: int, begin: int) -> int | None:
     """Return where the last escape that begins in the few bytes before *end* begins."""
-    last = data.rfind(b"\\", max(0, end - _LONGEST_ESCAPE), end)
+    last = data.rfind(b"\\", max(begin, end - _LONGEST_ESCAPE), end)
     if last < 0:
         return None
-    run = last
-    while run > 0 and data[run - 1] == 0x5C:
-        run -= 1
-    return last if (last - run) % 2 == 0 else last - 1
+    run = data[begin : last + 1]
+    return last if (len(run) - len(run.rstrip(b"\\"))) % 2 else last - 1
 
 
 def _is_high(escape: bytes) -> bool:
     return escape[1:2] == b"u" and escape[2:3] in b"dD" and escape[3:4] in b"89abAB"
 
 
-def _before_character(data: bytes, end: int) -> int:
+def _before_character(data: bytes, end: int, begin: int) -> int:
     """Step back to the first byte of a character that *end* would part; stray bytes are no character."""
     if end >= len(data) or not 0x80 <= data[end] < 0xC0:
         return end
-    for at in range(end - 1, max(end - 4, -1), -1):
+    for at in range(end - 1, max(end - 4, begin - 1), -1):
         if data[at] >= 0xC0:
             return at
         if data[at] < 0x80:

@@ -13,6 +13,8 @@ TOOLS = 255
 CALLS = 256
 """How many of the last calls a result may answer."""
 
+_NAME_BYTES = 200
+_CALL_BYTES = 300
 _LONGEST = 48
 _ODD = re.compile("[^A-Za-z0-9_.-]")
 _LOWER = str.maketrans({chr(upper): chr(upper + 32) for upper in range(ord("A"), ord("Z") + 1)})
@@ -34,12 +36,16 @@ class Kinds:
         self._calls: dict[str, tuple[int, str]] = {}
         self._count = 0
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory it holds, near enough."""
+        return len(self.names) * _NAME_BYTES + len(self._calls) * _CALL_BYTES
+
     def number(self, message: Message) -> int:
         """Return the number of the message's kind, and remember it when it is a call."""
         if message.role == CALL:
             kind = self._tool(message.tool)
-            if message.call is not None:
-                self._remember(message.call, kind)
+            self._remember(message.call, kind)
             return self.numbers[kind]
         if message.role == RESULT:
             return self.numbers[self._answered(message.call)]
@@ -55,8 +61,10 @@ class Kinds:
                 self.names.append(name)
         return kind
 
-    def _remember(self, call: str, kind: str) -> None:
+    def _remember(self, call: str | None, kind: str) -> None:
         self._count += 1
+        if call is None:
+            return
         self._calls.pop(call, None)
         self._calls[call] = (self._count, kind)
         if len(self._calls) > CALLS:

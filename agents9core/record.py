@@ -67,30 +67,34 @@ class Found(NamedTuple):
 Read = Callable[[bytes], Record]
 
 _NOTHING = re.compile(rb"[\x00 \t\r]*+(?:\xef\xbb\xbf[\x00 \t\r]*+)?")
+_NEAR = 4096
 _DEPTH = 200
 """Deeper than this a value is only copied, never looked into; parsers give up near 1,000."""
 _STRING = rb'"(?:[^"\\]++|\\.)*+"'
 _TOKEN = re.compile(_STRING + rb'|["{}\[\]]', re.DOTALL)
-_ESCAPE = re.compile(
-    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[dD][89a-fA-F][0-9a-fA-F]{2}|.)",
-    re.DOTALL,
-)
+_HIGH, _LOW = (rb"\\u[dD][%b][0-9a-fA-F]{2}" % half for half in (b"89abAB", b"c-fC-F"))
+_ESCAPE = re.compile(rb"(?:\\\\|%b%b)++|((?:%b(?!%b)|%b)++)" % (_HIGH, _LOW, _HIGH, _LOW, _LOW))
+"""A run of backslashes that escape each other and of pairs of surrogates, or one of lone surrogates."""
 _CONTROLS = bytes(max(byte, 32) for byte in range(256))
 
 
-def find_records(line: bytes, read: Read) -> tuple[list[Found], bool]:
-    """Return the objects on *line*, and whether something on it had to be skipped."""
+def find_records(line: bytes, read: Read) -> Iterator[Found | None]:
+    """Yield the objects on *line*; None at the end where something on it has to be skipped."""
     try:
-        return [Found(0, len(line), read(line))], False
+        record: Record | None = read(line)
     except (msgspec.DecodeError, RecursionError):
-        pass
-    found: list[Found] = []
+        record = None
+    if record is not None:
+        yield Found(0, len(line), record)
+        return
+    end = 0
     for start, end in _objects(line):
         record = read_object(line[start:end], read) if end else None
+        yield Found(start, end, record) if record is not None else None
         if record is None:
-            return found, True
-        found.append(Found(start, end, record))
-    return found, not found and bool(line.strip(b" \t\r"))
+            return
+    if not end and line.strip(b" \t\r"):
+        yield None
 
 
 def read_object(data: bytes, read: Read) -> Record | None:
@@ -139,7 +143,7 @@ def _mended(data: bytes, read: Read) -> Record | None:
 
     Mending keeps every byte in its place, so that each part can be taken from the object as it stands.
     """
-    mended = _ESCAPE.sub(_mend_escape, data.translate(_CONTROLS))
+    mended = _without_lone(data.translate(_CONTROLS))
     try:
         record = read(mended)
     except RecursionError:
@@ -153,9 +157,14 @@ def _mended(data: bytes, read: Read) -> Record | None:
     return record._replace(messages=_relocated(record.messages, mended, data))
 
 
-def _mend_escape(match: re.Match[bytes]) -> bytes:
-    escape: bytes = match[0]
-    return escape if len(escape) != 6 else b"\\ufffd"
+def _without_lone(data: bytes) -> bytes:
+    """Put U+FFFD in place of every lone surrogate."""
+    out = bytearray(data)
+    for escape in _ESCAPE.finditer(data):
+        if escape[1]:
+            start, end = escape.span()
+            out[start:end] = b"\\ufffd" * ((end - start) // 6)
+    return bytes(out)
 
 
 def _flatten(data: bytes) -> bytes:
@@ -176,24 +185,37 @@ def _flatten(data: bytes) -> bytes:
 
 
 def _relocated(messages: list[Message], mended: bytes, data: bytes) -> list[Message]:
-    """Take each part from *data* instead of from *mended*, at the same place.
-
-    Parts come in the order of the file, so the first place after the part before is the right one.
-    """
+    """Take each part from *data* instead of from *mended*, at the same place."""
     after = 0
     moved = []
     for message in messages:
         parts = []
         for part in message.parts:
             if part.how != LITERAL:
-                at = mended.find(part.data, after)
-                if at < 0:
-                    at = mended.find(part.data)
+                at = place(mended, part.data, after)
                 after = at + len(memoryview(part.data))
                 part = Part(part.how, data[at:after])
             parts.append(part)
         moved.append(message._replace(parts=parts))
     return moved
+
+
+def place(data: bytes, part: bytes | msgspec.Raw, near: int) -> int:
+    """Return where *part*, which is a part of *data*, stands in it.
+
+    Parts come in the order of the file, or nearly, so it is looked for from where the part before ended:
+    a little ahead, a little back, then farther. Where it stands at two places, either shows the same.
+    """
+    reach = len(memoryview(part)) + _NEAR
+    while True:
+        at = data.find(part, near, near + reach)
+        if at < 0:
+            at = data.rfind(part, max(0, near - reach), near)
+        if at >= 0:
+            return at
+        if reach > len(data):
+            raise AssertionError("a part that is not in its object")
+        reach *= 8
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from msgspec import Raw
 
 from agents9core.jsontext import safe_cut, text_of, unescape, utf8
-from agents9core.record import COPY, LITERAL, TEXT, Part
+from agents9core.record import COPY, LITERAL, TEXT, Part, place
 
 PIECE = 512 << 10
 """Bytes of the file that one piece is made of, at most: what a read anywhere may have to decode."""
@@ -61,7 +61,8 @@ def _copy_size(data: bytes | Raw) -> tuple[int, bool]:
 
 
 def _literal_size(data: bytes | Raw) -> tuple[int, bool]:
-    return len(bytes(data)), False
+    literal = bytes(data)
+    return len(literal), literal.endswith(b"\n")
 
 
 _MEASURE: dict[int, Callable[[bytes | Raw], tuple[int, bool]]] = {
@@ -83,10 +84,13 @@ class Piece(NamedTuple):
     literal: bytes = b""
 
 
-def cut(parts: list[Part], data: bytes) -> tuple[list[Piece], int]:
-    """Cut a message into pieces of *data*, the object it stands in; return them and the message's size."""
+def cut(parts: list[Part], data: bytes, near: int = 0) -> tuple[list[Piece], int, int]:
+    """Cut a message into pieces of *data*, the object it stands in.
+
+    *near*: where the message before ended. Returns the pieces, the message's size, and where it ends.
+    """
     pieces: list[Piece] = []
-    size = after = 0
+    size = 0
     for part in parts:
         begin = size
         last = b""
@@ -95,9 +99,10 @@ def cut(parts: list[Part], data: bytes) -> tuple[list[Piece], int]:
             pieces.append(Piece(size, LITERAL, 0, 0, last))
             size += len(last)
         else:
-            after = _place(data, part.data, after)
+            start = place(data, part.data, near)
+            near = start + len(memoryview(part.data))
             quote = 1 if part.how == TEXT else 0
-            for at, length in _runs(data, after + quote, after + len(memoryview(part.data)) - quote):
+            for at, length in _runs(data, start + quote, near - quote):
                 made = make(part.how, data[at : at + length])
                 pieces.append(Piece(size, part.how, at, length))
                 size += len(made)
@@ -105,7 +110,7 @@ def cut(parts: list[Part], data: bytes) -> tuple[list[Piece], int]:
         if size > begin and not last.endswith(b"\n"):
             pieces.append(Piece(size, LITERAL, 0, 0, b"\n"))
             size += 1
-    return pieces, size
+    return pieces, size, near
 
 
 def make(how: int, source: bytes) -> bytes:
@@ -118,19 +123,10 @@ def piece_at(pieces: list[Piece], offset: int) -> Piece:
     return pieces[bisect_right(pieces, offset, key=lambda piece: piece.start) - 1]
 
 
-def _place(data: bytes, part: bytes | Raw, after: int) -> int:
-    """Return where *part* stands in *data*: parts come in the order of the file.
-
-    Where the same bytes stand at two places, either gives the same text.
-    """
-    at = data.find(part, after)
-    return at if at >= 0 else data.index(part)
-
-
 def _runs(data: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Part a stretch of *data* into runs of PIECE bytes, at places where a string may be cut."""
     while end - start > PIECE:
-        next_start = safe_cut(data, start + PIECE)
+        next_start = safe_cut(data, start + PIECE, start)
         yield start, next_start - start
         start = next_start
     if end > start:

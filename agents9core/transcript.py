@@ -73,14 +73,14 @@ class Transcript:
         self._progress: list[_Progress] = []
 
     def look(self, files: list[OpenFile], looked_ns: int) -> None:
-        """Begin another generation if one of the files is not what was read. Raises OSError."""
+        """Begin another generation if one of the files is not what was seen or read. Raises OSError."""
+        if not self._progress:
+            self._progress = [_Progress() for _ in files]
         for file, progress in zip(files, self._progress, strict=False):
-            if progress.witness.verdict(file.fd, file.stat) is Verdict.OTHER or (
-                file.limit is not None and progress.scanner.scanned < file.end
-            ):
+            if progress.witness.verdict(file.fd, file.stat) is Verdict.OTHER or _base_grew(file, progress):
                 self._begin_again()
                 return
-            if self.index is not None and progress.scanner.scanned >= file.end:
+            if self.index is None or progress.scanner.scanned >= file.end:
                 progress.witness.note(file.stat, looked_ns)
 
     def scan(self, files: list[OpenFile], looked_ns: int, read: Read, missing_base: str | None) -> ChatIndex:
@@ -104,6 +104,12 @@ class Transcript:
         self.number = self._numbers.block("transcript", self._key, self.generation)
         self.index = None
         self._progress = []
+
+
+def _base_grew(file: OpenFile, progress: _Progress) -> bool:
+    """Whether a file whose bytes were all there has more of them now, in the midst of the transcript."""
+    seen = progress.witness.seen
+    return file.limit is not None and seen is not None and seen.size < file.end
 
 
 def _birth_ns(stat: FileStat) -> int:
@@ -155,10 +161,16 @@ class Visit:
         return self.files[-1].stat
 
     def read(self, at: int, count: int) -> bytes:
-        """Return *count* bytes of the transcript from *at*. Raises Gone where they are not all there."""
+        """Return *count* bytes of the transcript from *at*.
+
+        Raises Gone where they are not all there, or Unavailable.
+        """
         starts = [0, *accumulate(file.limit or 0 for file in self.files[:-1])]
         number = bisect_right(starts, at) - 1
-        data = os.pread(self.files[number].fd, count, at - starts[number])
+        try:
+            data = os.pread(self.files[number].fd, count, at - starts[number])
+        except OSError as error:
+            raise Unavailable(str(error)) from error
         if len(data) < count:
             raise Gone("the transcript has shrunk")
         return data
@@ -185,9 +197,9 @@ class Transcripts:
         """
         with ExitStack() as stack:
             looked_ns = time.time_ns()
-            files = [self._open(stack, source) for source in sources]
-            transcript = self._transcript(files, missing_base)
             try:
+                files = [self._open(stack, source) for source in sources]
+                transcript = self._transcript(files, missing_base)
                 visit = self._look(transcript, files, looked_ns, read, missing_base)
             except OSError as error:
                 raise Unavailable(str(error)) from error
@@ -201,7 +213,7 @@ class Transcripts:
         return OpenFile(fd, stat, source.limit)
 
     def _transcript(self, files: list[OpenFile], missing_base: str | None) -> Transcript:
-        key = (missing_base, *((file.stat.dev, file.stat.ino, file.limit) for file in files))
+        key = (missing_base, *((*file.stat.identity, file.limit) for file in files))
         with self._lock:
             transcript = self._known.get(key)
             if transcript is None:
@@ -229,9 +241,13 @@ class Transcripts:
         with self._lock:
             self._recent[id(transcript)] = transcript
             self._recent.move_to_end(id(transcript))
-            held = sum(kept.index.nbytes for kept in self._recent.values() if kept.index is not None)
+            held = sum(map(_index_bytes, self._recent.values()))
             while held > self._budget_bytes and len(self._recent) > 1:
                 _, oldest = self._recent.popitem(last=False)
-                if oldest.index is not None:
-                    held -= oldest.index.nbytes
-                    oldest.index = None
+                held -= _index_bytes(oldest)
+                oldest.index = None
+
+
+def _index_bytes(transcript: Transcript) -> int:
+    index = transcript.index
+    return index.nbytes if index is not None else 0

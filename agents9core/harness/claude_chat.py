@@ -19,24 +19,25 @@ from agents9core.blocks import (
     first_byte,
     text_parts,
 )
-from agents9core.jsontext import as_text
-from agents9core.record import CALL, LITERAL, RESULT, Message, Part, Record
+from agents9core.jsontext import as_text, safe_cut, unescape
+from agents9core.record import CALL, RESULT, TEXT, Message, Part, Record
 
 TITLES = ("custom-title", "ai-title", "summary")
 """The facts that may be the title, the best first."""
 
 _PROGRAM_WRITTEN = (
-    "<task-notification>",
-    "<local-command-stdout>",
-    "<local-command-stderr>",
-    "<local-command-caveat>",
-    "<bash-stdout>",
-    "<bash-stderr>",
-    "<teammate-message",
-    "<agent-message",
-    "[Request interrupted by user",
+    b"<task-notification>",
+    b"<local-command-stdout>",
+    b"<local-command-stderr>",
+    b"<local-command-caveat>",
+    b"<bash-stdout>",
+    b"<bash-stderr>",
+    b"<teammate-message",
+    b"<agent-message",
+    b"[Request interrupted by user",
 )
 _LONGEST_MARK = 256
+"""Bytes of a JSON string that are sure to hold the beginning that tells, also where it is escaped."""
 
 
 class _Line(msgspec.Struct, frozen=True):
@@ -118,9 +119,9 @@ def _user(line: _Line) -> list[Message]:
     group: list[Part] = []
     for element in elements(content):
         kind, fields = block(element)
-        if kind.endswith("tool_result"):
+        if _stands_alone(kind):
             messages += _said(_user_role(line, group), group)
-            messages.append(_result(fields))
+            messages += _block_said("user", kind, fields, element)
             group = []
         else:
             group += block_parts(kind, fields, element)
@@ -136,12 +137,16 @@ def _assistant(line: _Line) -> list[Message]:
         return _said(speaker, text_parts(content))
     messages: list[Message] = []
     for element in elements(content):
-        messages += _block_said(speaker, element)
+        messages += _block_said(speaker, *block(element), element)
     return messages
 
 
-def _block_said(speaker: str, element: Raw) -> list[Message]:
-    kind, fields = block(element)
+def _stands_alone(kind: str) -> bool:
+    """Whether a block is a message of its own whoever's record it is in."""
+    return kind.endswith(("tool_use", "tool_result")) or kind in ("thinking", "redacted_thinking")
+
+
+def _block_said(speaker: str, kind: str, fields: Block, element: Raw) -> list[Message]:
     if kind == "thinking":
         return _said("thinking", text_parts(fields.thinking))
     if kind == "redacted_thinking":
@@ -189,13 +194,11 @@ def _user_role(line: _Line, parts: list[Part]) -> str:
 
 def _program_wrote(parts: list[Part]) -> bool:
     """Whether the first text begins as only the program's own does."""
-    if not parts or parts[0].how == LITERAL:
+    if not parts or parts[0].how != TEXT:
         return False
-    head = bytes(memoryview(parts[0].data)[1:_LONGEST_MARK])
-    return head.startswith(_PROGRAM_WRITTEN_BYTES)
-
-
-_PROGRAM_WRITTEN_BYTES = tuple(mark.encode() for mark in _PROGRAM_WRITTEN)
+    data = parts[0].data
+    inner = bytes(memoryview(data)[1 : min(_LONGEST_MARK, len(memoryview(data)) - 1)])
+    return unescape(inner[: safe_cut(inner, len(inner))]).startswith(_PROGRAM_WRITTEN)
 
 
 def _origin_kind(origin: Raw) -> str | None:

@@ -17,7 +17,6 @@ from agents9core.blocks import (
     IMAGE,
     block,
     block_parts,
-    call_parts,
     content_parts,
     copied,
     elements,
@@ -212,9 +211,9 @@ def _reasoning(item: _Item) -> list[Message]:
 
 
 def _image_generation(item: _Item) -> list[Message]:
-    name = Raw(b'"image_generation"')
-    parts = call_parts(name, [*text_parts(item.revised_prompt), IMAGE])
-    return [Message(CALL, parts, as_text(item.call_id), "image_generation")]
+    name = "image_generation"
+    parts = [Part(LITERAL, name.encode()), *text_parts(item.revised_prompt), IMAGE]
+    return [Message(CALL, parts, as_text(item.call_id), name)]
 
 
 _ITEMS: dict[str, Callable[[_Item], list[Message]]] = {
@@ -227,10 +226,11 @@ _ITEMS: dict[str, Callable[[_Item], list[Message]]] = {
 
 def _call(kind: str, item: _Item) -> Message:
     """Read a call: its input is the first of arguments, input and action; a string is unescaped once."""
-    name = item.name if as_text(item.name) else Raw(f'"{kind.removesuffix("_call")}"'.encode())
+    name = as_text(item.name)
+    named = text_parts(item.name) if name else [Part(LITERAL, kind.removesuffix("_call").encode())]
     given = next((field for field in (item.arguments, item.input, item.action) if _has(field)), ABSENT)
     shown = text_parts(given) if first_byte(given) == b'"' else copied(given)
-    return Message(CALL, call_parts(name, shown), as_text(item.call_id), as_text(name) or "")
+    return Message(CALL, named + shown, as_text(item.call_id), name or kind.removesuffix("_call"))
 
 
 def _output(item: _Item) -> Message:
