@@ -1,7 +1,7 @@
 """The one error family of the tree.
 
 Each class carries the Linux error number that both doors translate by one table of their own
-(`davserver.ninep.dialect.ENAMES`, `davserver.http.STATUS`). Anything else that a node raises is a bug.
+(`davserver.ninep.dialect.ENAMES`, `davserver.answer.STATUS`). Anything else that a node raises is a bug.
 """
 
 import errno

@@ -7,7 +7,6 @@ keyed by a random value of this run, so that nobody can aim at a collision.
 
 import hashlib
 import os
-import threading
 
 LEAVES = 1 << 20
 """Leaves in a block: more than the messages an index holds, and room for a directory's own members."""
@@ -18,24 +17,16 @@ class PathNumbers:
 
     def __init__(self) -> None:
         self._secret = os.urandom(32)
-        self._blocks: dict[tuple[object, ...], int] = {}
-        self._given: set[int] = {0}
-        self._lock = threading.Lock()
+        self._given: dict[int, int] = {0: 0}
+        """Block to a second hash of what it was given to: some 100 bytes for each, also for a big store."""
 
     def block(self, *key: object) -> int:
         """Return the number of what *key* names, the first of LEAVES that are its own; never 0."""
-        block = self._blocks.get(key)
-        if block is None:
-            with self._lock:
-                block = self._blocks.get(key) or self._new(key)
-        return block
-
-    def _new(self, key: tuple[object, ...]) -> int:
-        block = attempt = 0
-        while block in self._given:
-            digest = hashlib.blake2b(repr((attempt, key)).encode(), key=self._secret, digest_size=8).digest()
-            block = int.from_bytes(digest, "little") & -LEAVES & ((1 << 64) - 1)
+        attempt = 0
+        while True:
+            digest = hashlib.blake2b(repr((attempt, key)).encode(), key=self._secret, digest_size=16).digest()
+            block = int.from_bytes(digest[:8], "little") & -LEAVES
+            owner = int.from_bytes(digest[8:], "little")
+            if self._given.setdefault(block, owner) == owner:
+                return block
             attempt += 1
-        self._given.add(block)
-        self._blocks[key] = block
-        return block
