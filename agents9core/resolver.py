@@ -22,7 +22,7 @@ from agents9core.process import Process, ProcessTable
 from agents9core.session import Session
 
 REUSE_SECONDS = 0.05
-"""How old an answer may be. The processes beside it may be as old again, and 100 ms is promised."""
+"""How old an answer may be. What it was made from may be nearly as old again, and 100 ms is promised."""
 _SCAN_SHARE = 5
 """Answers about single agents scan for at most a fifth of the time: a scan serves so many of its lengths."""
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import msgspec
 
 from agents9core.errors import TreeError
-from agents9core.harness.rollout import Remembered
 from agents9core.process import Process, ProcessTable
+from agents9core.remembered import Remembered
 from agents9core.session import Session, Source
 from agents9core.store import Root, parse_object, text_of
 

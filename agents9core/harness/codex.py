@@ -13,10 +13,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from agents9core.errors import TreeError
-from agents9core.harness.rollout import Remembered, Rollout, Rollouts, ThreadNames, parse_uuid
+from agents9core.harness.names import ThreadNames
+from agents9core.harness.rollout import Rollout, Rollouts, parse_uuid
 from agents9core.harness.threads import Choice, Held, Key, Thread, Tui, assign, choose
 from agents9core.lock import Locks, read_locks
 from agents9core.process import OpenFile, Process, ProcessTable, without_deleted
+from agents9core.remembered import Remembered
 from agents9core.session import Session
 from agents9core.store import Root
 
@@ -41,6 +43,8 @@ _NO_SESSION_OPTIONS = frozenset(("-h", "--help", "-V", "--version"))
 _APP_SERVER_TOOLS = frozenset(("proxy", "daemon", "generate-ts", "generate-json-schema"))
 _RUN_AS = "--codex-run-as-"
 """codex running itself as a tool of an agent."""
+SHARED_SECONDS = 0.04
+"""How long one look at a daemon and its TUIs serves them all: a listing of many TUIs is one look."""
 _SETTLED_NS = 80_000_000
 """A lock younger than this may be a subagent's, whose rollout comes a moment later."""
 
@@ -119,6 +123,15 @@ class Home:
         return found
 
 
+class _Look(NamedTuple):
+    """What all terminal interfaces of one home have of its daemon, at one time."""
+
+    began: float
+    tuis: frozenset[Key]
+    threads: Mapping[str, Thread]
+    given: Mapping[Key, Thread]
+
+
 class Codex:
     """Finds the threads of codex processes."""
 
@@ -128,6 +141,7 @@ class Codex:
         self._homes: Remembered[str, Home] = Remembered()
         self._choices: Remembered[Key, Choice] = Remembered()
         self._given: Remembered[Key, Choice] = Remembered()
+        self._looks: Remembered[str, _Look] = Remembered()
 
     def resolve(self, process: Process, home: str, peers: Peers) -> Session:
         """Return the session of a process; of the shared daemon only its threads."""
@@ -205,6 +219,20 @@ class Codex:
         """Return the thread of the home's shared daemon that can only be this TUI's."""
         if not _uses_daemon(asked):
             return None, []
+        key = (process.pid, process.start)
+        with self._lock:
+            look = self._looks.get(home.path)
+        if look is None or key not in look.tuis or time.monotonic() - look.began > SHARED_SECONDS:
+            look = self._look_at_all(process, home, peers)
+            with self._lock:
+                self._looks[home.path] = look
+        return look.given.get(key), [
+            f"daemon: {len(look.threads)} threads, {len(look.tuis)} TUIs without one of their own"
+        ]
+
+    def _look_at_all(self, process: Process, home: Home, peers: Peers) -> _Look:
+        """Give each TUI of a home the daemon's thread that can only be its."""
+        began = time.monotonic()
         locks = read_locks(self._table.root)
         threads: dict[str, Thread] = {}
         tuis: list[Tui] = []
@@ -218,9 +246,8 @@ class Codex:
             given = assign(tuis, threads.values(), self._given)
             for key in given:
                 self._given[key] = given[key]
-        choice = given.get((process.pid, process.start))
-        steps = [f"daemon: {len(threads)} threads, {len(tuis)} TUIs without one of their own"]
-        return (threads[choice.thread] if choice else None), steps
+        found = {key: threads[choice.thread] for key, choice in given.items()}
+        return _Look(began, frozenset(tui.key for tui in tuis), threads, found)
 
     def _tui(self, process: Process, asked: Invocation) -> Tui:
         named = parse_uuid(asked.words[0]) if asked.command == "resume" and asked.words else None

@@ -9,13 +9,12 @@ import os
 import re
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import TypeVar
 
 from agents9core.errors import TreeError
+from agents9core.remembered import Remembered
 from agents9core.session import Source
 from agents9core.statx import FileStat
 from agents9core.store import Root, parse_object, text_of
@@ -31,22 +30,8 @@ _NAME = re.compile(
 _FIRST_LINE_BYTES = 16 << 20
 _CHUNK = 1 << 16
 _NOT_OWN = ("subagent", "memory_consolidation", "guardian_review")
-_REMEMBERED = 4096
 _SEARCH_SECONDS = 1.0
 _LATER_DAYS = 62
-
-Key = TypeVar("Key")
-Value = TypeVar("Value")
-
-
-class Remembered(OrderedDict[Key, Value]):
-    """A dictionary that forgets what was put in longest ago. Not for several threads at once."""
-
-    def __setitem__(self, key: Key, value: Value) -> None:
-        super().__setitem__(key, value)
-        self.move_to_end(key)
-        if len(self) > _REMEMBERED:
-            self.popitem(last=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +148,8 @@ class Rollouts:
 
     def at(self, real_path: str) -> Rollout | None:
         """Return the rollout at an absolute path without symlinks; None where it is none of this home."""
+        if not real_path.rpartition("/")[2].startswith("rollout-"):
+            return None
         for root in (self.sessions, self.archived):
             store = os.path.realpath(root.path) + "/"
             if real_path.startswith(store):
@@ -208,13 +195,16 @@ class Rollouts:
             known = self._bases.get(rollout)
         found = next(filter(_exists, (known.plain, known)), None) if known else None
         if found is None:
-            near = self._in_days(rollout, _first_day(rollout), _last_day(rollout))
-            found = _best(rollout, near) or _best(rollout, self._archived(rollout))
+            found = self._base_near_its_day(rollout) or _best(rollout, self._archived(rollout))
             found = found or self._base_of_any_day(rollout)
         if found is not None:
             with self._lock:
                 self._bases[rollout] = found
         return found
+
+    def _base_near_its_day(self, rollout: str) -> Rollout | None:
+        first = _first_day(rollout)
+        return _best(rollout, self._in_days(rollout, first, _last_day(rollout))) if first else None
 
     def _base_of_any_day(self, rollout: str) -> Rollout | None:
         now = time.monotonic()
@@ -320,58 +310,3 @@ def _first_line(fd: int, compressed: bool) -> bytes:
         if (end := data.find(b"\n", len(data) - len(chunk))) >= 0:
             return bytes(data[:end])
     return b""
-
-
-class ThreadNames:
-    """The names that people gave their threads: the last of each id in `session_index.jsonl`."""
-
-    NAME = ("session_index.jsonl",)
-    _LONGEST_LINE = 1 << 16
-    _MOST = 1 << 17
-
-    def __init__(self, home: str) -> None:
-        self._root = Root(home)
-        self._lock = threading.Lock()
-        self._names: dict[str, str] = {}
-        self._stat: FileStat | None = None
-        self._read_to = 0
-
-    def get(self, thread: str) -> str | None:
-        """Return a thread's name; None where it has none."""
-        with self._lock:
-            try:
-                with self._root.opened(self.NAME) as (fd, stat):
-                    self._refresh(fd, stat)
-            except (TreeError, OSError):
-                self._names, self._stat = {}, None
-            return self._names.get(thread) or None
-
-    def _refresh(self, fd: int, stat: FileStat) -> None:
-        last = self._stat
-        if last == stat:
-            return
-        grown = last is not None and last.identity == stat.identity and last.size < stat.size
-        if not grown:
-            self._names, self._read_to = {}, 0
-        self._stat = None  # a failure in the middle starts again
-        self._read_on(fd)
-        self._stat = stat
-
-    def _read_on(self, fd: int) -> None:
-        while chunk := os.pread(fd, 1 << 20, self._read_to):
-            whole, newline, rest = chunk.rpartition(b"\n")
-            if not newline and len(chunk) < 1 << 20:
-                return
-            self._read_to += len(chunk) - len(rest) if newline else len(chunk)
-            for line in whole.split(b"\n"):
-                self._add(line)
-
-    def _add(self, line: bytes) -> None:
-        record = parse_object(line) if len(line) <= self._LONGEST_LINE else None
-        thread = parse_uuid(record.get("id")) if record else None
-        if record is None or thread is None:
-            return
-        self._names.pop(thread, None)
-        self._names[thread] = text_of(record, "thread_name") or ""
-        if len(self._names) > self._MOST:
-            del self._names[next(iter(self._names))]

@@ -14,7 +14,8 @@ from agents9core import resolver as resolver_module
 from agents9core.errors import Malformed, TooLarge
 from agents9core.harness import codex
 from agents9core.harness import rollout as rollout_module
-from agents9core.harness.rollout import ThreadNames, born_ms, parse_header, parse_uuid
+from agents9core.harness.names import ThreadNames
+from agents9core.harness.rollout import born_ms, parse_header, parse_uuid
 from agents9core.harness.threads import Choice, Held, Thread, choose
 from agents9core.process import ProcessTable
 from agents9core.resolver import Resolver
@@ -39,6 +40,7 @@ TUI = {"originator": "codex-tui", "source": "vscode", "thread_source": "user", "
 def _every_look_is_fresh(monkeypatch):
     monkeypatch.setattr(resolver_module, "REUSE_SECONDS", -1)
     monkeypatch.setattr(resolver_module, "_SCAN_SHARE", 0)
+    monkeypatch.setattr(codex, "SHARED_SECONDS", -1)
 
 
 @pytest.fixture
@@ -981,6 +983,22 @@ def test_a_new_thread_is_not_an_idle_tui_s_while_its_own_may_be_unwritten(put, d
     proc.flock(900, home.lock(B))
     daemon(C)
     assert [resolve(pid).id for pid in (611, 612)] == [A, None]
+
+
+def test_many_tuis_are_one_look(put, daemon, resolve, monkeypatch):
+    monkeypatch.setattr(codex, "SHARED_SECONDS", 60)
+    looks = []
+    real = codex.assign
+    monkeypatch.setattr(codex, "assign", lambda *args: looks.append(1) or real(*args))
+    ids = [uuid7(NOON_MS + number, number) for number in range(5)]
+    for number, id_ in enumerate(ids):
+        put(700 + number, cwd=f"/srv/{number}")
+        daemon(id_, cwd=f"/srv/{number}")
+    assert [resolve(700 + number).id for number in range(5)] == ids
+    assert len(looks) == 1
+    put(705, cwd="/srv/5")
+    daemon(A, cwd="/srv/5")
+    assert resolve(705).id == A
 
 
 def test_a_command_line_that_names_the_thread_is_proof(put, daemon, resolve):

@@ -13,7 +13,7 @@ import pytest
 from agents9core import process as process_module
 from agents9core import resolver as resolver_module
 from agents9core.errors import Gone, NotFound
-from agents9core.harness import HARNESSES
+from agents9core.harness import HARNESSES, codex
 from agents9core.resolver import Agent, Resolver
 
 from .fakeproc import BTIME, FakeProc
@@ -39,6 +39,7 @@ def resolver(proc):
 def fresh(monkeypatch):
     monkeypatch.setattr(resolver_module, "REUSE_SECONDS", -1)
     monkeypatch.setattr(resolver_module, "_SCAN_SHARE", 0)
+    monkeypatch.setattr(codex, "SHARED_SECONDS", -1)
 
 
 def pids(resolver, harness):
@@ -215,12 +216,9 @@ def test_a_copy_of_an_agent_that_has_not_run_its_own_program_is_none(proc, resol
 
 
 def test_a_large_table_is_not_asked_twice(proc, resolver, monkeypatch):
-    for pid in range(10, 10_000):
-        directory = proc.root / str(pid)
-        directory.mkdir()
-        line = b"%d (worker) S 1" % pid + b" 7" * 48
-        (directory / "stat").write_bytes(line)
-        (directory / "cmdline").write_bytes(b"worker\0")
+    worker = proc.put(10, "worker", ["worker"])
+    for pid in range(11, 10_000):
+        os.symlink(worker, proc.root / str(pid))
     for pid in range(20_000, 20_020):
         proc.put(pid, "claude", ["claude"])
     read = Counter()
