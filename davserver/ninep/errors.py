@@ -82,10 +82,14 @@ class NotSupported(ProtocolError):
 
 
 class NoAuthentication(ProtocolError):
-    """Who may connect was settled before the first byte, so there is nothing to authenticate."""
+    """Who may connect was settled before the first byte, so there is nothing to authenticate.
 
-    errno = errno.ECONNREFUSED
-    ename = "authentication failed"
+    There is no such thing as an authentication file, and ENOENT is how a server of .L says so: diod's
+    clients take every other number for a failure.
+    """
+
+    errno = errno.ENOENT
+    ename = "file does not exist"
 
 
 class NotALink(ProtocolError):

@@ -41,7 +41,6 @@ V9FS_ERRNO = {
     "Too many open files in system": errno.ENFILE,
     "bad offset in directory read": errno.ESPIPE,
     "Operation not supported": errno.EOPNOTSUPP,
-    "authentication failed": errno.ECONNREFUSED,
     "Invalid argument": errno.EINVAL,
 }
 """What Linux makes of the phrases (net/9p/error.c)."""
