@@ -123,21 +123,21 @@ class MessageFile(File):
 
     def stat(self) -> Stat:
         with self._held.visit() as visit:
-            index = _index(visit)
+            index = _index(visit, self._id)
             return Stat(self._number + self._id, 1, False, index.size(self._id), index.time(self._id))
 
     def open(self) -> Reader:
         with self._held.visit() as visit:
-            index = _index(visit)
+            index = _index(visit, self._id)
             place = index.place(self._id)
             if place.pieces is None:
                 return ShortReader(self._held, _rendered(visit, index, place))
             return LongReader(self._held, place, place.pieces)
 
 
-def _index(visit: Visit) -> ChatIndex:
-    if visit.index is None:
-        raise Gone("the transcript is not read")
+def _index(visit: Visit, id_: int) -> ChatIndex:
+    if visit.index is None or id_ >= len(visit.index):
+        raise Gone("the transcript was rewritten")
     return visit.index
 
 

@@ -206,11 +206,12 @@ def place(data: bytes, part: bytes | msgspec.Raw, near: int) -> int:
     Parts come in the order of the file, or nearly, so it is looked for from where the part before ended:
     a little ahead, a little back, then farther. Where it stands at two places, either shows the same.
     """
-    reach = len(memoryview(part)) + _NEAR
+    length = len(memoryview(part))
+    reach = length + _NEAR
     while True:
         at = data.find(part, near, near + reach)
         if at < 0:
-            at = data.rfind(part, max(0, near - reach), near)
+            at = data.rfind(part, max(0, near - reach), near + length)
         if at >= 0:
             return at
         if reach > len(data):

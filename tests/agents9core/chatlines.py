@@ -1,0 +1,44 @@
+"""Lines of transcripts, and what a chat shows of them."""
+
+import json
+
+from agents9core.index import ChatIndex
+from agents9core.record import Read, read_object
+from agents9core.render import cut, make, render
+
+
+def line(**fields: object) -> bytes:
+    """Return one object as a harness writes it, without its newline."""
+    return json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def index_of(read: Read, data: bytes, birth_ns: int = 0) -> ChatIndex:
+    """Index a whole transcript, every line of which ends."""
+    index = ChatIndex(read, birth_ns)
+    at = 0
+    for one in data.split(b"\n")[:-1]:
+        index.take(one, at)
+        at += len(one) + 1
+    return index
+
+
+def shown(read: Read, *lines: bytes) -> list[tuple[str, str]]:
+    """Return the kind and the text of each message, read back from the lines by every way there is."""
+    data = b"".join(one + b"\n" for one in lines)
+    index = index_of(read, data)
+    return [(index.kind(id_), text_of(index, id_, data)) for id_ in range(len(index))]
+
+
+def text_of(index: ChatIndex, id_: int, data: bytes) -> str:
+    """Read a message back from the transcript that it was found in."""
+    place = index.place(id_)
+    source = data[place.at : place.at + place.length]
+    record = read_object(source, index.read)
+    assert record is not None
+    parts = record.messages[place.nth].parts
+    text = render(parts)
+    pieces, size, _ = cut(parts, source)
+    assert size == place.size == len(text)
+    joined = (piece.literal or make(piece.how, source[piece.at :][: piece.length]) for piece in pieces)
+    assert b"".join(joined) == text
+    return text.decode()
