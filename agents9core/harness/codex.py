@@ -189,7 +189,8 @@ class Codex:
 
     def _by_fd(self, files: Iterable[OpenFile], home: Home) -> tuple[dict[str, Thread], set[str], list[str]]:
         """Return the own threads by open file, the ids of the others, and what was seen."""
-        found: list[tuple[bool, Thread]] = []
+        found: list[tuple[Rollout, Thread]] = []
+        read_only: set[Rollout] = set()
         others: set[str] = set()
         steps = []
         for file in files:
@@ -200,17 +201,15 @@ class Codex:
             steps.append(f"fd: {file.target}: {seen}")
             if thread is None:
                 continue
-            if thread.header and thread.header.own:
-                found.append((file.writable() is not False, thread))
-            else:
+            if not (thread.header and thread.header.own):
                 others.add(thread.id)
+                continue
+            found.append((rollout, thread))
+            if file.writable() is False:
+                read_only.add(rollout)
         # A file open for reading alone is being looked at, by the list of threads to resume for one.
-        written = [thread for writable, thread in found if writable] or [thread for _, thread in found]
-        own: dict[str, Thread] = {}
-        for thread in sorted(
-            written, key=lambda thread: thread.rollout.age if thread.rollout else (0, "", True)
-        ):
-            own[thread.id] = thread
+        found = [pair for pair in found if pair[0] not in read_only] or found
+        own = {thread.id: thread for _, thread in sorted(found, key=lambda pair: pair[0].age)}
         return own, others, steps or ["fd: no rollout"]
 
     def _in_daemon(

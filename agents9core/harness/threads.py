@@ -110,14 +110,11 @@ def assign(tuis: list[Tui], threads: Iterable[Thread], before: Mapping[Key, Choi
 
 
 def _claimed(tui: Tui, written: Mapping[str, Thread], before: Choice | None) -> str | None:
-    claimed = before.thread if before else tui.resumes
-    if (
-        claimed is None
-        or claimed not in written
-        or (claimed != tui.resumes and not _fits(tui, written[claimed]))
-    ):
-        return None
-    return claimed
+    """Return the thread that a TUI had at the last look, else the one that its command line names."""
+    for id in (before.thread if before else None, tui.resumes):
+        if id is not None and id in written and (id == tui.resumes or _fits(tui, written[id])):
+            return id
+    return None
 
 
 def _fits(tui: Tui, thread: Thread) -> bool:

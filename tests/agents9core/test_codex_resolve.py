@@ -1009,6 +1009,16 @@ def test_a_command_line_that_names_the_thread_is_proof(put, daemon, resolve):
     assert [resolve(pid).id for pid in (611, 612)] == [OLD, A]
 
 
+def test_a_tui_follows_from_the_thread_that_it_named_and_comes_back_to_it(put, daemon, proc, resolve):
+    put(argv=["resume", OLD])
+    daemon(OLD, cwd="/srv/elsewhere")
+    assert resolve().id == OLD
+    daemon(A)
+    assert resolve().id == A
+    proc.close(900, 21)
+    assert resolve().id == OLD
+
+
 def test_a_tui_that_resumes_one_that_it_does_not_name_gets_no_guess(put, daemon, resolve):
     put(argv=["resume", "--last"])
     daemon(A)
