@@ -14,12 +14,15 @@ A door is a function of three things: `Stat`, `File` and `Directory`. Its rules:
    order, whatever the disk does. Making it is cheap also for 200,000 members; rows are made when asked
    for, so take slices of a long one. What vanished before the look is not in it.
 5. Nodes may be used from several threads at once. A Reader belongs to one thread at a time.
+6. A door wraps each request in `root.one_request()`: within it, in that thread, a thing that was looked at
+   once need not be looked at again.
 
 Pure: no files, no sockets.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 
@@ -90,6 +93,10 @@ class Directory(Node):
     @abstractmethod
     def walk(self, name: str) -> Node:
         """Return the member *name*: one spelling, no `.` or `..`. Raises NotFound, or Gone."""
+
+    def one_request(self) -> AbstractContextManager[object]:
+        """Let what is done within be answered from one look at each thing. Asked of the top of a tree."""
+        return nullcontext()
 
     @abstractmethod
     def members(self) -> Sequence[Row]:

@@ -4,9 +4,10 @@ A node below an agent holds its seat and nothing else of it: each operation asks
 recycled pid, a `/clear` or an ended process is noticed wherever the node was kept.
 """
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 
 from agents9core.errors import Gone, Malformed, NotFound
@@ -14,6 +15,9 @@ from agents9core.identity import PathNumbers
 from agents9core.record import Read
 from agents9core.session import Session
 from agents9core.transcript import Transcript, Transcripts, Visit
+
+VISITS_KEPT = 8
+"""Visits that a request keeps open. It needs one; a listing of many agents must not hold all their files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +29,43 @@ class Reading:
     """The facts that may be the title, the best first."""
 
 
-@dataclass(frozen=True, slots=True)
 class Desk:
     """What every seat of one server shares."""
 
-    numbers: PathNumbers
-    transcripts: Transcripts
+    def __init__(self, numbers: PathNumbers, transcripts: Transcripts) -> None:
+        self.numbers = numbers
+        self.transcripts = transcripts
+        self._request = _Request()
+
+    @contextmanager
+    def one_request(self) -> Iterator[None]:
+        """Keep each visit until the end, and answer the next one to the same seat from it."""
+        with ExitStack() as stack:
+            self._request.stack, self._request.visits = stack, {}
+            try:
+                yield
+            finally:
+                self._request.stack = None
+
+    def visit(self, seat: "Seat", scan: bool) -> AbstractContextManager[Visit | None]:
+        """Visit a seat, or give the visit that this request has made already."""
+        stack, visits = self._request.stack, self._request.visits
+        known = visits.get(seat.key) if stack else None
+        if known is None or (scan and known.index is None):
+            if stack is None or len(visits) >= VISITS_KEPT:
+                return seat.look(scan)
+            known = stack.enter_context(seat.look(scan))
+            if known is not None:
+                visits[seat.key] = known
+        return nullcontext(known)
+
+
+class _Request(threading.local):
+    """The request that a thread is answering; no stack: it is in none."""
+
+    def __init__(self) -> None:
+        self.stack: ExitStack | None = None
+        self.visits: dict[tuple[object, ...], Visit] = {}
 
 
 class Seat(ABC):
@@ -52,12 +87,16 @@ class Seat(ABC):
         """Return the directory that the session works in; None where that is not known."""
         return session.cwd
 
-    @contextmanager
-    def visit(self, scan: bool = True) -> Iterator[Visit | None]:
+    def visit(self, scan: bool = True) -> AbstractContextManager[Visit | None]:
         """Open the session's transcript; None where there is none yet, or no plain file.
 
         *scan*: bring the index up to date too. Raises Gone, Denied, Unavailable.
         """
+        return self.desk.visit(self, scan)
+
+    @contextmanager
+    def look(self, scan: bool) -> Iterator[Visit | None]:
+        """Open the session's transcript as `visit` does, whatever was looked at before."""
         session = self.session()
         read = self.reading.read if scan and self.reading else None
         visit = None

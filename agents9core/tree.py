@@ -15,7 +15,7 @@ A file that does not apply is absent. A new leaf is one row of `facts.LEAVES` an
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -185,7 +185,7 @@ class SeatDirectory(Directory):
             return seen.stat()
 
     def walk(self, name: str) -> Node:
-        with glance(self._seat, scan=name in BY_NAME and BY_NAME[name][1].in_transcript) as seen:
+        with glance(self._seat, scan=_asks_transcript(name)) as seen:
             if not seen.has(name):
                 raise NotFound(name)
             if name == "transcript" and seen.held:
@@ -209,6 +209,11 @@ class SeatDirectory(Directory):
         if name == "chat":
             return ChatDirectory(self._seat, seen.held, seen.look.session.id)
         return ThreadsDirectory(self._seat)
+
+
+def _asks_transcript(name: str) -> bool:
+    """Whether a member of a seat is made from what its transcript says."""
+    return name == "chat" or (name in BY_NAME and BY_NAME[name][1].in_transcript)
 
 
 class ThreadSeat(Seat):
@@ -338,6 +343,17 @@ def _listing_stat(number: int, rows: Sequence[Row]) -> Stat:
     return Stat(number, version_of([(row.name, row.stat.path) for row in rows]), True, 0, newest_ns)
 
 
+class Top(FixedDirectory):
+    """The top of the tree."""
+
+    def __init__(self, desk: Desk, nodes: Sequence[Node]) -> None:
+        super().__init__("/", desk.numbers.block("top"), nodes)
+        self._desk = desk
+
+    def one_request(self) -> AbstractContextManager[object]:
+        return self._desk.one_request()
+
+
 def build_tree(resolver: Resolver) -> Directory:
     """Return the top of the tree over the agents that *resolver* finds."""
     numbers = PathNumbers()
@@ -348,4 +364,4 @@ def build_tree(resolver: Resolver) -> Directory:
     files = [TextFile(name, text, numbers.block("top", name), now_ns) for name, text in texts]
     harnesses = [HarnessDirectory(name, desk, resolver) for name in HARNESSES]
     active = FixedDirectory("active", numbers.block("active"), harnesses)
-    return FixedDirectory("/", numbers.block("top"), [*files, active])
+    return Top(desk, [*files, active])

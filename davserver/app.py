@@ -54,7 +54,8 @@ class App:
 
     def __call__(self, environ: dict[str, Any], start_response: "StartResponse") -> Iterable[bytes]:
         try:
-            answer = self._answer(environ)
+            with self._root.one_request():
+                answer = self._answer(environ)
         except Refusal as refusal:
             answer = refusal.answer
         except TreeError as exc:

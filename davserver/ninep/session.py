@@ -94,6 +94,7 @@ class Session:
     ) -> None:
         """Serve the tree at *root*, every file *owner*'s; *trace* is told ("->" or "<-", message) of each."""
         self._root = Place(root, None)
+        self._one_request = root.one_request
         self._owner = owner
         self._trace = trace
         self._buffer = bytearray()
@@ -134,7 +135,8 @@ class Session:
             message = decode(buffer, start, end)
             if self._trace:
                 self._trace("->", message)
-            reply = handle(self, message)
+            with self._one_request():
+                reply = handle(self, message)
             if self._trace:
                 self._trace("<-", reply)
             return CODECS[type(reply)].encode(reply)
