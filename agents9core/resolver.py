@@ -77,6 +77,8 @@ class Resolver:
         self._scanning = threading.Lock()
         self._scan = _Scan(float("-inf"), 0, {}, set())
         self._answers: dict[Agent, _Answer] = {}
+        self._last: dict[tuple[str, int], Agent] = {}
+        """The agent that a pid was when it was last answered for."""
         self._said_missing: set[str] = set()
 
     def root(self, harness: str) -> str:
@@ -92,6 +94,9 @@ class Resolver:
 
     def agent(self, harness: str, pid: int) -> Agent:
         """Return the agent that is this process. Raises NotFound; looks at no other process."""
+        last = self._last.get((harness, pid))
+        if last and (known := self._recent(last)) and known.session:
+            return last
         process = self._table.look(pid)
         if process is None or self._is_empty(harness) or self._recognised(process) != harness:
             raise NotFound(f"{harness}/{pid}")
@@ -151,6 +156,7 @@ class Resolver:
         newer = self._answers.get(agent)
         if newer is None or newer.asked < asked:
             self._answers[agent] = _Answer(asked, session)
+            self._last[agent.harness, agent.pid] = agent
         return session
 
     def _home(self, harness: Harness, process: Process) -> str:
@@ -217,6 +223,7 @@ class Resolver:
         """Drop what is known of processes that have ended. Other threads may add meanwhile."""
         self._verdicts = {pid: known for pid, known in self._verdicts.copy().items() if pid in pids}
         self._answers = {agent: known for agent, known in self._answers.copy().items() if agent.pid in pids}
+        self._last = {place: known for place, known in self._last.copy().items() if place[1] in pids}
 
     def _is_empty(self, harness: str) -> bool:
         """Say whether the home that was given for a harness is not there. Said once in the log."""
