@@ -49,8 +49,6 @@ quarter more requests a second."""
 BACKLOG = 64
 STOP_SECONDS = 1.0
 """How long stop() waits for its threads."""
-PROBE_SECONDS = 1.0
-"""How long a socket file's listener has to say that it lives."""
 FULL_SECONDS = 0.1
 """The pause when the system has no descriptors left for another connection."""
 
@@ -268,12 +266,12 @@ def _clear_stale(path: Path) -> None:
     if not stat.S_ISSOCK(mode):
         raise FileExistsError(errno.EEXIST, "this is not a socket; it is left alone", str(path))
     with socket.socket(socket.AF_UNIX) as probe:
-        probe.settimeout(PROBE_SECONDS)
+        probe.setblocking(False)
         try:
             probe.connect(str(path))
         except ConnectionRefusedError:
             path.unlink()
             return
-        except TimeoutError:
+        except BlockingIOError:  # a listener with a full backlog: it lives
             pass
     raise OSError(errno.EADDRINUSE, "another server listens here", str(path))

@@ -29,6 +29,8 @@ BLOCK_BYTES = 4096
 NONE32 = 0xFFFFFFFF
 """No number: what a .u stat says where there is no muid."""
 
+_NOT_KNOWN = (0, 0, 0, 0)
+"""btime_sec, btime_nsec, gen and data_version, which GETATTR_BASIC leaves out."""
 _MASK32 = 0xFFFFFFFF
 _MASK64 = 0xFFFFFFFFFFFFFFFF
 _QID = struct.Struct("<BIQ")
@@ -117,7 +119,8 @@ def attributes(tag: int, stat: Stat, owner: Owner) -> Rgetattr:
     mode = posix.S_IFDIR | DIRECTORY_MODE if stat.is_dir else posix.S_IFREG | FILE_MODE
     seconds, nanoseconds = divmod(stat.mtime_ns, 1_000_000_000)
     seconds &= _MASK64
-    times = (seconds, nanoseconds) * 3
-    blocks = (stat.length + 511) // 512
-    known = (GETATTR_BASIC, qid(stat), mode, owner.uid, owner.gid, NLINK, 0, stat.length, BLOCK_BYTES, blocks)
-    return Rgetattr(tag, *known, *times, 0, 0, 0, 0)
+    length = stat.length
+    identity = (tag, GETATTR_BASIC, qid(stat), mode, owner.uid, owner.gid, NLINK, 0)
+    size = (length, BLOCK_BYTES, (length + 511) // 512)
+    times = (seconds, nanoseconds, seconds, nanoseconds, seconds, nanoseconds)
+    return Rgetattr._make(identity + size + times + _NOT_KNOWN)

@@ -101,23 +101,23 @@ def _counted(count: struct.Struct) -> Field:
     return Field(take, give)
 
 
-def _text(buffer: Buffer, at: int, end: int) -> tuple[Buffer, int]:
-    """Return the bytes of the string at *at*, and where it ends."""
+def _text(buffer: Buffer, at: int, end: int, refusal: type[ProtocolError]) -> tuple[str, int]:
+    """Return the string at *at*, and where it ends; raises *refusal* where it is not UTF-8."""
     start = at + 2
     if start > end:
         raise _short()
     after = start + buffer[at] + (buffer[at + 1] << 8)
     if after > end:
         raise _short()
-    return buffer[start:after], after
+    try:
+        return buffer[start:after].decode(), after
+    except UnicodeDecodeError as exc:
+        raise refusal("a string is not UTF-8") from exc
 
 
 def _take_string(buffer: Buffer, at: int, end: int, values: list[Any]) -> int:
-    raw, after = _text(buffer, at, end)
-    try:
-        values.append(raw.decode())
-    except UnicodeDecodeError as exc:
-        raise ProtocolError("a string is not UTF-8") from exc
+    text, after = _text(buffer, at, end, ProtocolError)
+    values.append(text)
     return after
 
 
@@ -126,19 +126,10 @@ def _give_string(values: Sequence[Any], parts: list[bytes]) -> None:
     parts += (_U16.pack(len(raw)), raw)
 
 
-def _name(buffer: Buffer, at: int, end: int) -> tuple[str, int]:
-    raw, after = _text(buffer, at, end)
-    try:
-        name = raw.decode()
-    except UnicodeDecodeError as exc:
-        raise IllegalName("a name is not UTF-8") from exc
+def _take_name(buffer: Buffer, at: int, end: int, values: list[Any]) -> int:
+    name, after = _text(buffer, at, end, IllegalName)
     if name in ("", ".") or "/" in name or "\0" in name:
         raise IllegalName(repr(name))
-    return name, after
-
-
-def _take_name(buffer: Buffer, at: int, end: int, values: list[Any]) -> int:
-    name, after = _name(buffer, at, end)
     values.append(name)
     return after
 
@@ -154,12 +145,11 @@ def _count(buffer: Buffer, at: int, end: int) -> int:
 
 
 def _take_names(buffer: Buffer, at: int, end: int, values: list[Any]) -> int:
-    names = []
+    names: list[str] = []
     count = _count(buffer, at, end)
     at += 2
     for _ in range(count):
-        name, at = _name(buffer, at, end)
-        names.append(name)
+        at = _take_name(buffer, at, end, names)
     values.append(tuple(names))
     return at
 

@@ -346,6 +346,27 @@ def test_a_client_that_resets_is_no_warning(door, connect):
     wait_until(lambda: server.connection_count == 0)
 
 
+def test_a_system_without_descriptors_left_is_said_and_waited_for(door, caplog, monkeypatch):
+    class Full:
+        def accept(self):
+            raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(server_module, "FULL_SECONDS", 0.05)
+    started = time.monotonic()
+    door()._accept(Full())
+    assert time.monotonic() - started >= 0.05
+    assert "Too many open files" in caplog.text
+    caplog.clear()
+
+
+def test_a_client_that_left_before_it_was_accepted_is_nothing(door):
+    class Left:
+        def accept(self):
+            raise ConnectionAbortedError(errno.ECONNABORTED, "Software caused connection abort")
+
+    door()._accept(Left())
+
+
 # --- unix sockets ---
 
 
@@ -385,6 +406,16 @@ def test_a_live_socket_file_is_refused(door, tmp_path):
     assert str(tmp_path / "s") in str(caught.value)
 
 
+def test_a_socket_file_whose_server_hangs_is_refused(door, tmp_path):
+    with contextlib.ExitStack() as stack:
+        hanging = stack.enter_context(socket.socket(socket.AF_UNIX))
+        hanging.bind(str(tmp_path / "s"))
+        hanging.listen(0)
+        stack.enter_context(socket.socket(socket.AF_UNIX)).connect(str(tmp_path / "s"))
+        with pytest.raises(OSError, match="another server listens here"):
+            door().listen_unix(tmp_path / "s")
+
+
 def test_a_file_that_is_no_socket_is_left_alone(door, tmp_path):
     (tmp_path / "s").write_text("mine")
     with pytest.raises(FileExistsError):
@@ -405,6 +436,13 @@ def test_another_servers_socket_file_is_not_removed(door, tmp_path):
     other.listen_unix(tmp_path / "s")
     server.stop()
     assert (tmp_path / "s").exists()
+
+
+def test_a_socket_file_that_is_gone_already_does_not_trouble_stop(door, tmp_path):
+    server = door()
+    server.listen_unix(tmp_path / "s")
+    (tmp_path / "s").unlink()
+    server.stop()
 
 
 # --- trace ---
