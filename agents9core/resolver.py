@@ -85,6 +85,11 @@ class Resolver:
         """Return the home of a harness's processes that name none themselves."""
         return self.roots.get(harness) or os.path.join(os.path.expanduser("~"), HARNESSES[harness].home)
 
+    def homes(self, harness: str) -> list[str]:
+        """Return the homes of a harness: the default one, then those of the processes that run now."""
+        peers = (home for _, home in self._peers(HARNESSES[harness]))
+        return list(dict.fromkeys([self.root(harness), *peers]))
+
     def agents(self, harness: str) -> list[Agent]:
         """Return the agents of one harness that run now, by pid."""
         if self._is_empty(harness):

@@ -1,4 +1,4 @@
-"""statx(2), which Python 3.11 lacks: identity, size and the four times of an open file in one call.
+"""statx(2), which Python 3.11 lacks: identity, size and the times of a file in one call.
 
 Field offsets: linux/stat.h, struct statx.
 """
@@ -10,6 +10,7 @@ import struct
 from typing import NamedTuple
 
 _libc = ctypes.CDLL(None, use_errno=True)
+_AT_SYMLINK_NOFOLLOW = 0x100
 _AT_EMPTY_PATH = 0x1000
 _BASIC_AND_BTIME = 0xFFF
 _BTIME = 0x800
@@ -17,7 +18,7 @@ _LAYOUT = struct.Struct("<I I Q I I I H 2x Q Q Q Q q I 4x q I 4x q I 4x q I 4x I
 
 
 class FileStat(NamedTuple):
-    """One look at an open file. Times in nanoseconds since 1970 UTC."""
+    """One look at a file. Times in nanoseconds since 1970 UTC."""
 
     dev: int
     ino: int
@@ -34,15 +35,24 @@ class FileStat(NamedTuple):
         return modes.S_ISREG(self.mode)
 
     @property
+    def is_directory(self) -> bool:
+        """Whether it is a directory."""
+        return modes.S_ISDIR(self.mode)
+
+    @property
     def identity(self) -> tuple[int, int, int | None]:
         """What stays the same while it is the same file."""
         return (self.dev, self.ino, self.btime_ns)
 
 
-def statx(fd: int) -> FileStat:
-    """Look at an open descriptor. Raises OSError."""
+def statx(fd: int, name: str = "") -> FileStat:
+    """Look at an open descriptor, or at what *name* in an open directory is: a symlink is a symlink.
+
+    Raises OSError.
+    """
     buffer = ctypes.create_string_buffer(256)
-    if _libc.statx(fd, b"", _AT_EMPTY_PATH, _BASIC_AND_BTIME, buffer):
+    flags = _AT_SYMLINK_NOFOLLOW if name else _AT_EMPTY_PATH
+    if _libc.statx(fd, os.fsencode(name), flags, _BASIC_AND_BTIME, buffer):
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
     (mask, _, _, _, _, _, mode, ino, size, _, _, _, _, born, born_ns, changed, changed_ns,

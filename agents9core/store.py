@@ -9,7 +9,7 @@ import errno
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from agents9core.errors import Denied, Gone, Malformed, NotFound, TreeError, Unavailable
@@ -97,6 +97,21 @@ class Root:
             return []
         try:
             return [above for above in os.listdir(fd) if _is_there(f"{above}/{name}", fd)]
+        finally:
+            os.close(fd)
+
+    def entries(self, parts: tuple[str, ...] = ()) -> list[tuple[str, FileStat]]:
+        """Return the names in a directory, each with a look at it; what vanished meanwhile is left out.
+
+        Raises NotFound or Denied.
+        """
+        fd = self._open(parts, _LIST)
+        try:
+            found = []
+            for name in os.listdir(fd):
+                with suppress(OSError):
+                    found.append((name, statx(fd, name)))
+            return found
         finally:
             os.close(fd)
 

@@ -52,6 +52,10 @@ class Harness:
     finder: Callable[[ProcessTable], Finder] = Unknown
     reading: Reading | None = None
     """How its transcripts are read; None: they are not."""
+    stores: tuple[tuple[str, ...], ...] = ()
+    """The directories below its home that hold transcripts and nothing else: what is mirrored."""
+    skills: tuple[tuple[str, ...], ...] = ()
+    """The directories below its home that hold its own skills, a directory each."""
 
 
 HARNESSES: dict[str, Harness] = {
@@ -64,11 +68,28 @@ HARNESSES: dict[str, Harness] = {
             claude.owns,
             claude.Claude,
             Reading(claude_chat.read, claude_chat.TITLES),
+            stores=(("projects",),),
+            skills=(("skills",),),
         ),
-        Harness("codex", "CODEX_HOME", ".codex", codex.owns, codex.Codex, Reading(codex_chat.read)),
-        Harness("omp", None, ".omp"),
-        Harness("dsh", None, ".dsh"),
-        Harness("hermes", None, ".hermes"),
+        Harness(
+            "codex",
+            "CODEX_HOME",
+            ".codex",
+            codex.owns,
+            codex.Codex,
+            Reading(codex_chat.read),
+            stores=(("sessions",), ("archived_sessions",)),
+            skills=(("skills",), ("skills", ".system")),
+        ),
+        Harness(
+            "omp",
+            None,
+            ".omp",
+            stores=(("agent", "sessions"),),
+            skills=(("agent", "skills"), ("agent", "managed-skills")),
+        ),
+        Harness("dsh", None, ".dsh", stores=(("sessions",),), skills=(("skills",),)),
+        Harness("hermes", None, ".hermes", skills=(("skills",),)),
     )
 }
 """By name, in the order in which the tree lists them."""

@@ -46,7 +46,8 @@ def names(directory):
 
 
 def test_the_top(root):
-    assert names(root) == ["version", "roots", "README", "active"]
+    harnesses = ["claude", "codex", "omp", "dsh", "hermes"]
+    assert names(root) == ["version", "roots", "README", "active", *harnesses, "skills"]
 
 
 def test_every_harness_has_a_directory(root):
@@ -117,7 +118,7 @@ def test_the_length_of_a_file_is_what_reading_gives(root):
 
 
 def test_a_directory_is_as_new_as_its_newest_member(root):
-    for path, node in every_node(root):
+    for path, node in every_node(walk(root, "active")):
         if isinstance(node, Directory) and node.members():
             assert node.stat().mtime_ns == max(row.stat.mtime_ns for row in node.members()), path
 

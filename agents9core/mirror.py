@@ -1,0 +1,191 @@
+"""The mirrors: a harness's transcript store, byte for byte, and nothing else of its home.
+
+An allow-list of the store's own directories is all that is shown, and what looks like a secret is not shown
+even there. Where a harness has several homes their directories are merged by name; of two files of one name
+the first home's counts. A name that is not UTF-8 has its odd bytes as `%XX`.
+"""
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote_from_bytes, unquote_to_bytes
+
+from agents9core.chat import version_of
+from agents9core.errors import Gone, NotFound, TreeError
+from agents9core.identity import PathNumbers
+from agents9core.node import Directory, File, Node, Reader, Row, Stat
+from agents9core.statx import FileStat
+from agents9core.store import Root
+
+_SECRET = re.compile(
+    r".*\.key|\.?credentials?(?:\..*)?|auth\.json|\.env.*|config\..*|settings\..*|.*\.(?:db|sqlite3?)(?:-.*)?",
+    re.IGNORECASE | re.DOTALL,
+)
+_TYPES = {".jsonl": "application/x-ndjson", ".json": "application/json", ".zst": "application/zstd"}
+
+Parts = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """What is mirrored: the directories *allowed* below each of *homes*, by a *name* of its own."""
+
+    name: str
+    allowed: tuple[Parts, ...]
+    homes: Callable[[], Sequence[str]]
+    numbers: PathNumbers
+
+    def shows(self, parts: Parts) -> bool:
+        """Whether a path is in an allowed directory, or leads to one."""
+        return any(parts[: len(path)] == path[: len(parts)] for path in self.allowed)
+
+    def roots(self) -> list[Root]:
+        """Return the homes of now, the default one first."""
+        return [Root(home) for home in self.homes()]
+
+
+class MirrorDirectory(Directory):
+    """A directory of a store; its time is its own."""
+
+    def __init__(self, name: str, store: Store, parts: Parts = ()) -> None:
+        self.name = name
+        self._store = store
+        self._parts = parts
+
+    def stat(self) -> Stat:
+        looks = []
+        for root in self._store.roots():
+            try:
+                looks.append(root.look(self._parts))
+            except TreeError:
+                continue
+        present = [look for look in looks if look.is_directory]
+        if not present and self._parts:
+            raise Gone(self.name)
+        return self._stat(self._parts, present)
+
+    def walk(self, name: str) -> Node:
+        found = self._found().get(name)
+        if found is None:
+            raise NotFound(name)
+        parts = (*self._parts, disk_name(name))
+        if found[1][0].is_directory:
+            return MirrorDirectory(name, self._store, parts)
+        return MirrorFile(name, found[0], parts, self._store.numbers)
+
+    def members(self) -> Sequence[Row]:
+        rows = []
+        for name, (_, looks) in sorted(self._found().items()):
+            if looks[0].is_directory:
+                rows.append(Row(name, self._stat((*self._parts, disk_name(name)), looks)))
+            else:
+                rows.append(Row(name, _file_stat(looks[0], self._store.numbers)))
+        return rows
+
+    def _found(self) -> dict[str, tuple[Root, list[FileStat]]]:
+        """Return what the homes have here, by name as shown: the first home that has it, and each look."""
+        found: dict[str, tuple[Root, list[FileStat]]] = {}
+        for root in self._store.roots():
+            try:
+                entries = root.entries(self._parts)
+            except TreeError:
+                continue
+            for name, look in entries:
+                if self._is_shown(name, look):
+                    found.setdefault(shown_name(name), (root, []))[1].append(look)
+        return found
+
+    def _is_shown(self, name: str, look: FileStat) -> bool:
+        if look.is_directory:
+            return self._store.shows((*self._parts, name))
+        return look.is_regular and self._parts_are_inside() and not _SECRET.fullmatch(name)
+
+    def _parts_are_inside(self) -> bool:
+        """Whether this directory is an allowed one or below it: on the way to one there are no files."""
+        return any(self._parts[: len(path)] == path for path in self._store.allowed)
+
+    def _stat(self, parts: Parts, looks: Sequence[FileStat]) -> Stat:
+        number = self._store.numbers.block("mirror", self._store.name, parts)
+        newest_ns = max((look.mtime_ns for look in looks), default=0)
+        return Stat(
+            number, version_of([(look.mtime_ns, look.ctime_ns) for look in looks]), True, 0, newest_ns
+        )
+
+
+class MirrorFile(File):
+    """A file of a store, for as long as it is the same one."""
+
+    def __init__(self, name: str, root: Root, parts: Parts, numbers: PathNumbers) -> None:
+        self.name = name
+        self.media_type = _TYPES.get(os.path.splitext(name)[1], File.media_type)
+        self._root = root
+        self._parts = parts
+        self._numbers = numbers
+        self._identity = self._look().identity
+
+    def stat(self) -> Stat:
+        return _file_stat(self._same(), self._numbers)
+
+    def open(self) -> Reader:
+        return MirrorReader(self, self._same().size)
+
+    def read(self, offset: int, count: int, promised: int) -> bytes:
+        """Return bytes of the file. Raises Gone where it is another now, or ends before *promised*."""
+        with self._root.opened(self._parts) as (fd, look):
+            if look.identity != self._identity:
+                raise Gone(self.name)
+            data = os.pread(fd, count, offset)
+        if not data and count and offset < promised:
+            raise Gone(self.name)
+        return data
+
+    def _look(self) -> FileStat:
+        return self._root.look(self._parts)
+
+    def _same(self) -> FileStat:
+        try:
+            look = self._look()
+        except NotFound as error:
+            raise Gone(self.name) from error
+        if look.identity != self._identity or not look.is_regular:
+            raise Gone(self.name)
+        return look
+
+
+class MirrorReader(Reader):
+    """Reads through to the file."""
+
+    def __init__(self, file: MirrorFile, promised: int) -> None:
+        self._file = file
+        self._promised = promised
+
+    def read(self, offset: int, count: int) -> bytes:
+        try:
+            return self._file.read(offset, count, self._promised)
+        except NotFound as error:
+            raise Gone(self._file.name) from error
+
+
+def _file_stat(look: FileStat, numbers: PathNumbers) -> Stat:
+    version = version_of(look.size, look.mtime_ns, look.ctime_ns)
+    return Stat(numbers.block("file", look.identity), version, False, look.size, look.mtime_ns)
+
+
+def shown_name(name: str) -> str:
+    """Return a name from disk as the tree shows it: bytes that are not UTF-8 as %XX, and then `%` too."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return quote_from_bytes(os.fsencode(name), safe=" !\"#$&'()*+,:;<=>?@[\\]^`{|}~")
+    return name
+
+
+def disk_name(name: str) -> str:
+    """Return the name on disk of a name that `shown_name` gave."""
+    return name if "%" not in name else _unescaped(name)
+
+
+def _unescaped(name: str) -> str:
+    raw = os.fsdecode(unquote_to_bytes(name))
+    return raw if shown_name(raw) == name else name

@@ -1,0 +1,105 @@
+"""`skills/<harness>/<skill>/SKILL.md ...`: a harness's own skills, wherever its homes keep them.
+
+A skill is a directory with a SKILL.md; one that lies in a category (hermes) is listed by its own name. A
+skill that is a symlink is followed once, if it leads to a directory of this user's outside every transcript
+store; a link within a skill never is. Of two skills of one name the first home's counts.
+"""
+
+import os
+import stat as modes
+from collections.abc import Callable, Iterator, Sequence
+
+from agents9core.chat import version_of
+from agents9core.errors import NotFound
+from agents9core.identity import PathNumbers
+from agents9core.mirror import MirrorDirectory, Parts, Store, shown_name
+from agents9core.node import Directory, Node, Row, Stat
+
+_MARK = "SKILL.md"
+
+
+class SkillsDirectory(Directory):
+    """The skills of one harness."""
+
+    def __init__(
+        self,
+        name: str,
+        places: tuple[Parts, ...],
+        homes: Callable[[], Sequence[str]],
+        closed: Callable[[], Sequence[str]],
+        numbers: PathNumbers,
+    ) -> None:
+        """*places*: where below a home the skills are; *closed*: directories that no skill may be in."""
+        self.name = name
+        self._places = places
+        self._homes = homes
+        self._closed = closed
+        self._numbers = numbers
+
+    def stat(self) -> Stat:
+        rows = self.members()
+        number = self._numbers.block("skills", self.name)
+        newest_ns = max((row.stat.mtime_ns for row in rows), default=0)
+        return Stat(number, version_of([row.stat.path for row in rows]), True, 0, newest_ns)
+
+    def walk(self, name: str) -> Node:
+        path = self._skills().get(name)
+        if path is None:
+            raise NotFound(name)
+        return self._skill(name, path)
+
+    def members(self) -> Sequence[Row]:
+        return [Row(name, self._skill(name, path).stat()) for name, path in sorted(self._skills().items())]
+
+    def _skill(self, name: str, path: str) -> MirrorDirectory:
+        store = Store(f"skills/{self.name}/{name}", ((),), lambda: [path], self._numbers)
+        return MirrorDirectory(name, store)
+
+    def _skills(self) -> dict[str, str]:
+        """Return where each skill is, by its name."""
+        closed = [os.path.realpath(path) for path in self._closed()]
+        found: dict[str, str] = {}
+        for home in self._homes():
+            for place in self._places:
+                for path in _skills_in(os.path.join(home, *place), closed):
+                    found.setdefault(shown_name(os.path.basename(path)), path)
+        return found
+
+
+def _skills_in(directory: str, closed: Sequence[str], depth: int = 2) -> Iterator[str]:
+    """Yield the skills in a directory, and in the categories below it."""
+    for path in _directories(directory, closed):
+        if _is_plain_file(os.path.join(path, _MARK)):
+            yield path
+        elif depth > 1 and not os.path.islink(path):
+            yield from _skills_in(path, closed, depth - 1)
+
+
+def _directories(directory: str, closed: Sequence[str]) -> Iterator[str]:
+    """Yield the directories in a directory; a link only to one of this user's that is not closed."""
+    try:
+        names = sorted(os.listdir(directory))
+    except OSError:
+        return
+    for name in names:
+        path = os.path.join(directory, name)
+        if name.startswith(".") or not os.path.isdir(path):
+            continue
+        if not os.path.islink(path) or _may_be_followed(path, closed):
+            yield path
+
+
+def _may_be_followed(link: str, closed: Sequence[str]) -> bool:
+    target = os.path.realpath(link)
+    try:
+        own = os.stat(target).st_uid == os.getuid()
+    except OSError:
+        return False
+    return own and not any(os.path.commonpath([target, path]) in (target, path) for path in closed)
+
+
+def _is_plain_file(path: str) -> bool:
+    try:
+        return modes.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return False
