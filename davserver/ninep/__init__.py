@@ -1,1 +1,1 @@
-"""The 9P door: `wire`, `messages`, `shape`, `dialect`, `session`, `server`; each knows those before it."""
+"""The 9P door. Each knows those before it: wire, messages, shape, dialect, fid, session, server."""

@@ -97,3 +97,7 @@ class NotALink(ProtocolError):
 
     errno = errno.EINVAL
     ename = "Invalid argument"
+
+
+class Unexpected(TreeError):
+    """A node raised what its contract does not allow: a bug, logged with its traceback, and EIO."""

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agents9core.errors import IsADirectory, NotADirectory, NotFound, ReadOnly, TreeError
-from agents9core.node import Directory, File, Node, Reader, Stat
+from agents9core.node import Directory
 from davserver.ninep import dialect as dialects
 from davserver.ninep import messages as m
 from davserver.ninep import shape
@@ -27,9 +27,11 @@ from davserver.ninep.errors import (
     NotSupported,
     ProtocolError,
     TooManyFids,
+    Unexpected,
     UnknownFid,
     WireError,
 )
+from davserver.ninep.fid import Fid, Place
 from davserver.ninep.listing import Listing
 from davserver.ninep.wire import CODECS, HEADER_BYTES, SIZE, Buffer, Message, encode
 
@@ -60,30 +62,6 @@ LOCK_SUCCESS = 0
 LOCK_UNLOCKED = 2
 
 logger = logging.getLogger(__name__)
-
-
-class Place:
-    """A node, and the place that it was walked from: what `..` needs."""
-
-    __slots__ = ("node", "parent")
-
-    def __init__(self, node: Node, parent: "Place | None") -> None:
-        self.node = node
-        self.parent = parent
-
-
-class Fid:
-    """What a client's number stands for. A connection may have MAX_FIDS of them: keep it small."""
-
-    __slots__ = ("opened", "place")
-
-    def __init__(self, place: Place) -> None:
-        self.place = place
-        self.opened: Reader | Listing | None = None
-
-
-class Unexpected(TreeError):
-    """A node raised what its contract does not allow: a bug, logged with its traceback."""
 
 
 class Session:
@@ -151,7 +129,7 @@ class Session:
         fids = list(self._fids.values())
         self._fids.clear()
         for fid in fids:
-            _let_go(fid)
+            fid.let_go()
 
     def _error(self, start: int, error: TreeError) -> bytes:
         """Return the reply that says *error* to the frame at *start*."""
@@ -216,7 +194,7 @@ class Session:
         qids: list[bytes] = []
         for name in names:
             try:
-                place, stat = _step(place, name)
+                place, stat = place.step(name)
             except TreeError:
                 if not qids:
                     raise
@@ -231,7 +209,7 @@ class Session:
     def _clunk(self, message: m.Tclunk) -> Message:
         fid = self._known(message.fid)
         del self._fids[message.fid]
-        _let_go(fid)
+        fid.let_go()
         return m.Rclunk(message.tag)
 
     def _remove(self, message: m.Tremove) -> Message:
@@ -256,9 +234,8 @@ class Session:
             raise AlreadyOpen(f"fid {number}")
         if writes:
             raise ReadOnly("the tree is read-only")
-        node = fid.place.node
-        stat = node.stat()
-        fid.opened = node.open() if isinstance(node, File) else Listing(_directory(node))
+        stat = fid.place.node.stat()
+        fid.opened = fid.place.open()
         return shape.qid(stat)
 
     def _read(self, message: m.Tread) -> Message:
@@ -342,24 +319,6 @@ class Session:
     def _readlink(self, message: m.Treadlink) -> Message:
         self._known(message.fid)
         raise NotALink("no symbolic links")
-
-
-def _step(place: Place, name: str) -> tuple[Place, Stat]:
-    """Walk one name; `..` at the root stays there. Raises NotADirectory, NotFound, Gone."""
-    directory = _directory(place.node)
-    there = (place.parent or place) if name == ".." else Place(directory.walk(name), place)
-    return there, there.node.stat()
-
-
-def _directory(node: Node) -> Directory:
-    if not isinstance(node, Directory):
-        raise NotADirectory(node.name)
-    return node
-
-
-def _let_go(fid: Fid) -> None:
-    if isinstance(fid.opened, Reader):
-        fid.opened.close()
 
 
 HANDLERS: dict[type[Any], Callable[[Session, Any], Message]] = {

@@ -32,27 +32,27 @@ export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t tmpfs tmpfs /run
-mkdir /run/work /run/mnt
-mount -t hostfs -o {work} none /run/work
+mkdir /run/guest /run/mnt
+mount -t hostfs -o {work} none /run/guest
 mount -t tmpfs tmpfs /tmp
 for module in {modules}; do insmod $module; done
 ip link set lo up
 ip addr add {guest}/24 dev vec0
 ip link set vec0 up
-exec >/run/work/stdout 2>/run/work/stderr </dev/null
+exec >/run/guest/stdout 2>/run/guest/stderr </dev/null
 if mount -t 9p -o {options} {host} /run/mnt; then
     cd /run/mnt
-    sh /run/work/commands
+    sh /run/guest/commands
     status=$?
     cd /
     umount /run/mnt || status=$?
 else
     status={mount_failed}
 fi
-dmesg >/run/work/dmesg
-echo $status >/run/work/status
+dmesg >/run/guest/dmesg
+echo $status >/run/guest/status
 exec >/dev/null 2>&1
-umount /run/work
+umount /run/guest
 echo o >/proc/sysrq-trigger
 sleep 60
 """

@@ -1,0 +1,49 @@
+"""What a fid stands for: a place in the tree, and what was opened there. Pure.
+
+A connection may have hundreds of thousands of them, so both classes are as small as they can be, and places
+are shared: a clone has the place of its fid, and a walk adds one place a name.
+"""
+
+from agents9core.errors import NotADirectory
+from agents9core.node import Directory, File, Node, Reader, Stat
+from davserver.ninep.listing import Listing
+
+
+class Place:
+    """A node, and the place that it was walked from: what `..` needs."""
+
+    __slots__ = ("node", "parent")
+
+    def __init__(self, node: Node, parent: "Place | None") -> None:
+        self.node = node
+        self.parent = parent
+
+    def step(self, name: str) -> "tuple[Place, Stat]":
+        """Walk one name; `..` at the root stays there. Raises NotADirectory, NotFound, Gone."""
+        directory = self._directory()
+        there = (self.parent or self) if name == ".." else Place(directory.walk(name), self)
+        return there, there.node.stat()
+
+    def open(self) -> Reader | Listing:
+        """Start reading what is here. Raises Gone, Denied."""
+        return self.node.open() if isinstance(self.node, File) else Listing(self._directory())
+
+    def _directory(self) -> Directory:
+        if not isinstance(self.node, Directory):
+            raise NotADirectory(self.node.name)
+        return self.node
+
+
+class Fid:
+    """What a client's number stands for."""
+
+    __slots__ = ("opened", "place")
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.opened: Reader | Listing | None = None
+
+    def let_go(self) -> None:
+        """Close what was opened: the client is done with the fid."""
+        if isinstance(self.opened, Reader):
+            self.opened.close()
