@@ -11,7 +11,7 @@ Pure: no files.
 import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import msgspec
 
@@ -73,9 +73,12 @@ _DEPTH = 200
 _STRING = rb'"(?:[^"\\]++|\\.)*+"'
 _TOKEN = re.compile(_STRING + rb'|["{}\[\]]', re.DOTALL)
 _HIGH, _LOW = (rb"\\u[dD][%b][0-9a-fA-F]{2}" % half for half in (b"89abAB", b"c-fC-F"))
-_ESCAPE = re.compile(rb"(?:\\\\|%b%b)++|((?:%b(?!%b)|%b)++)" % (_HIGH, _LOW, _HIGH, _LOW, _LOW))
-"""A run of backslashes that escape each other and of pairs of surrogates, or one of lone surrogates."""
-_CONTROLS = bytes(max(byte, 32) for byte in range(256))
+_DAMAGE = re.compile(
+    rb"(?:\\\\|%b%b)++|(?P<lone>(?:%b(?!%b)|%b){1,999}+)|(?P<controls>[\0-\x1f]{1,999}+)"
+    % (_HIGH, _LOW, _HIGH, _LOW, _LOW)
+)
+"""Short runs of lone surrogates, and of control characters; backslashes that escape each other, and pairs of
+surrogates, are matched so that they are passed over."""
 
 
 def find_records(line: bytes, read: Read) -> Iterator[Found | None]:
@@ -141,13 +144,16 @@ def _object_end(line: bytes, start: int) -> int:
 def _mended(data: bytes, read: Read) -> Record | None:
     """Read an object that a strict parser refuses.
 
-    Mending keeps every byte in its place, so that each part can be taken from the object as it stands.
+    Mending keeps every byte in its place, so that each part can be taken from the object as it stands. It
+    is done in one buffer: a line may be as long as LONGEST.
     """
-    mended = _without_lone(data.translate(_CONTROLS))
+    buffer = bytearray(data)
+    _mend(buffer)
+    mended = cast(bytes, buffer)  # a reader takes any buffer
     try:
         record = read(mended)
     except RecursionError:
-        mended = _flatten(mended)
+        _flatten(buffer)
         try:
             record = read(mended)
         except (msgspec.DecodeError, RecursionError):
@@ -157,20 +163,20 @@ def _mended(data: bytes, read: Read) -> Record | None:
     return record._replace(messages=_relocated(record.messages, mended, data))
 
 
-def _without_lone(data: bytes) -> bytes:
-    """Put U+FFFD in place of every lone surrogate."""
-    out = bytearray(data)
-    for escape in _ESCAPE.finditer(data):
-        if escape[1]:
-            start, end = escape.span()
-            out[start:end] = b"\\ufffd" * ((end - start) // 6)
-    return bytes(out)
+def _mend(data: bytearray) -> None:
+    """Put U+FFFD in place of every lone surrogate, and blanks in place of control characters."""
+    for damage in _DAMAGE.finditer(data):
+        start, end = damage.span()
+        if damage.lastgroup == "lone":
+            data[start:end] = b"\\ufffd" * ((end - start) // 6)
+        elif damage.lastgroup == "controls":
+            data[start:end] = b" " * (end - start)
 
 
-def _flatten(data: bytes) -> bytes:
+def _flatten(data: bytearray) -> None:
     """Put a 0 and blanks in place of every value that lies too deep."""
-    out = bytearray(data)
     depth = 0
+    view = memoryview(data)
     for token in _TOKEN.finditer(data):
         start = token.start()
         if data[start] in b"{[":
@@ -179,14 +185,14 @@ def _flatten(data: bytes) -> bytes:
                 begin = start
         elif data[start] in b"}]":
             if depth == _DEPTH:
-                out[begin : start + 1] = b"0".ljust(start + 1 - begin)
+                view[begin : start + 1] = b"0".ljust(start + 1 - begin)
             depth -= 1
-    return bytes(out)
 
 
 def _relocated(messages: list[Message], mended: bytes, data: bytes) -> list[Message]:
     """Take each part from *data* instead of from *mended*, at the same place."""
     after = 0
+    view = memoryview(data)
     moved = []
     for message in messages:
         parts = []
@@ -194,7 +200,7 @@ def _relocated(messages: list[Message], mended: bytes, data: bytes) -> list[Mess
             if part.how != LITERAL:
                 at = place(mended, part.data, after)
                 after = at + len(memoryview(part.data))
-                part = Part(part.how, data[at:after])
+                part = Part(part.how, msgspec.Raw(view[at:after]))
             parts.append(part)
         moved.append(message._replace(parts=parts))
     return moved
