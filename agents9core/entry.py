@@ -1,18 +1,24 @@
 """An agent's directory, or that of one of its threads: what is known of it, and what it says."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import NamedTuple
 
 from agents9core.chat import ChatDirectory, TranscriptFile, transcript_stat, version_of
 from agents9core.errors import Denied, Gone, NotFound
 from agents9core.facts import BY_NAME, LEAVES, Leaf, Look, line
 from agents9core.node import Directory, File, Node, Reader, Row, Stat
 from agents9core.nodes import TextReader, listing_stat, present
-from agents9core.seat import Held, Seat
+from agents9core.seat import Held, Reading, Seat
 from agents9core.session import Session
 from agents9core.transcript import Visit
+
+AGENT = frozenset({leaf.name for leaf in LEAVES} | {"transcript", "chat", "agents", "threads"})
+THREAD = frozenset({"title", "cwd", "status", "transcript", "chat"})
+SUBAGENT = frozenset({"model", "transcript", "chat"})
+"""What the directory of each kind of seat may have."""
 
 
 class FactFile(File):
@@ -73,22 +79,16 @@ class Glance:
 
     def has(self, name: str) -> bool:
         """Whether a member applies."""
+        if name not in self.seat.shows:
+            return False
         if name in BY_NAME:
             return BY_NAME[name][1].show(self.look) is not None
-        return name in self._others()
+        return bool(_DIRECTORIES[name].applies(self)) if name in _DIRECTORIES else self.visit is not None
 
     def names(self) -> list[str]:
-        """Return the members that apply, in the order of the table."""
-        return [leaf.name for leaf in LEAVES if self.has(leaf.name)] + self._others()
-
-    def _others(self) -> list[str]:
-        session = self.look.session
-        applies = {
-            "transcript": self.visit is not None,
-            "chat": session.id is not None and self.seat.reading is not None,
-            "threads": bool(session.threads),
-        }
-        return [name for name, is_there in applies.items() if is_there]
+        """Return the members that apply, in the order of the tables."""
+        every = (*BY_NAME, "transcript", *_DIRECTORIES)
+        return [name for name in every if self.has(name)]
 
     def stat(self) -> Stat:
         """Return what the seat's directory looks like."""
@@ -130,25 +130,20 @@ class SeatDirectory(Directory):
                 raise NotFound(name)
             if name == "transcript" and seen.held:
                 return TranscriptFile(seen.held)
-            return FactFile(name, self._seat) if name in BY_NAME else self._directory(name, seen)
+            return FactFile(name, self._seat) if name in BY_NAME else _DIRECTORIES[name].make(seen)
 
     def members(self) -> Sequence[Row]:
         with glance(self._seat, scan=True) as seen:
             names = seen.names()
             rows = [self._row(name, seen) for name in names if name in BY_NAME]
-            if seen.visit:
+            if seen.visit and "transcript" in names:
                 rows.append(Row("transcript", transcript_stat(seen.visit)))
-            directories = [self._directory(name, seen) for name in ("chat", "threads") if name in names]
+            directories = [_DIRECTORIES[name].make(seen) for name in names if name in _DIRECTORIES]
         return rows + present(directories)
 
     def _row(self, name: str, seen: "Glance") -> Row:
         number, leaf = BY_NAME[name]
         return Row(name, seen.fact_stat(number, leaf, line(leaf.show(seen.look) or "")))
-
-    def _directory(self, name: str, seen: "Glance") -> Directory:
-        if name == "chat":
-            return ChatDirectory(self._seat, seen.held, seen.look.session.id)
-        return ThreadsDirectory(self._seat)
 
 
 def _asks_transcript(name: str) -> bool:
@@ -156,42 +151,73 @@ def _asks_transcript(name: str) -> bool:
     return name == "chat" or (name in BY_NAME and BY_NAME[name][1].in_transcript)
 
 
-class ThreadSeat(Seat):
-    """One of the threads that a process has open."""
+class ChildSeat(Seat):
+    """A thread or a subagent of another seat: one of the sessions that *find* gives, by name."""
 
-    def __init__(self, parent: Seat, thread: str) -> None:
+    def __init__(
+        self,
+        parent: Seat,
+        kind: str,
+        name: str,
+        find: Callable[[], Mapping[str, Session]],
+        reading: Reading | None,
+        shows: frozenset[str],
+    ) -> None:
+        """*kind*: the directory that it is listed in."""
         self.desk = parent.desk
-        self.reading = parent.reading
-        self.key = (*parent.key, "thread", thread)
+        self.reading = reading
+        self.key = (*parent.key, kind, name)
         self.started_ns = parent.started_ns
-        self._parent = parent
-        self._thread = thread
+        self.shows = shows
+        self._name = name
+        self._find = find
 
     def session(self) -> Session:
-        for session in self._parent.session().threads:
-            if session.id == self._thread:
-                return session
-        raise Gone(self._thread)
+        try:
+            return self._find()[self._name]
+        except KeyError:
+            raise Gone(self._name) from None
 
 
-class ThreadsDirectory(Directory):
-    """`threads/`: every thread of its own that a process has open."""
+class SeatsDirectory(Directory):
+    """`threads/` or `agents/`: a directory for each child of a seat."""
 
-    name = "threads"
-
-    def __init__(self, seat: Seat) -> None:
+    def __init__(self, name: str, seat: Seat, seats: Callable[[], Mapping[str, Seat]]) -> None:
+        self.name = name
         self._seat = seat
+        self._seats = seats
 
     def stat(self) -> Stat:
-        return listing_stat(self._seat.desk.numbers.block("threads", self._seat.key), self.members())
+        return listing_stat(self._seat.desk.numbers.block(self.name, self._seat.key), self.members())
 
     def walk(self, name: str) -> Node:
-        if name not in self._ids():
+        seat = self._seats().get(name)
+        if seat is None:
             raise NotFound(name)
-        return SeatDirectory(name, ThreadSeat(self._seat, name))
+        return SeatDirectory(name, seat)
 
     def members(self) -> Sequence[Row]:
-        return present(SeatDirectory(id_, ThreadSeat(self._seat, id_)) for id_ in self._ids())
+        return present(SeatDirectory(name, seat) for name, seat in self._seats().items())
 
-    def _ids(self) -> list[str]:
-        return [session.id for session in self._seat.session().threads if session.id]
+
+class _Branch(NamedTuple):
+    """A member of a seat that is a directory."""
+
+    applies: Callable[[Glance], object]
+    make: Callable[[Glance], Directory]
+
+
+_DIRECTORIES = {
+    "chat": _Branch(
+        lambda seen: seen.look.session.id is not None and seen.seat.reading is not None,
+        lambda seen: ChatDirectory(seen.seat, seen.held, seen.look.session.id),
+    ),
+    "agents": _Branch(
+        lambda seen: seen.seat.subagents(),
+        lambda seen: SeatsDirectory("agents", seen.seat, seen.seat.subagents),
+    ),
+    "threads": _Branch(
+        lambda seen: seen.look.session.threads,
+        lambda seen: SeatsDirectory("threads", seen.seat, seen.seat.threads),
+    ),
+}

@@ -118,6 +118,10 @@ class Resolver:
             raise Gone(f"{agent.harness}/{agent.pid}")
         return session
 
+    def subagents(self, agent: Agent, session: Session) -> Mapping[str, Session]:
+        """Return the subagents that a session of an agent has started, by a name that never changes."""
+        return self._finders[agent.harness].subagents(session)
+
     def cwd(self, agent: Agent) -> str | None:
         """Return the directory that an agent works in: its process's, else what its record says."""
         process = self._process(agent)

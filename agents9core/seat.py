@@ -6,7 +6,7 @@ recycled pid, a `/clear` or an ended process is noticed wherever the node was ke
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 
@@ -78,10 +78,20 @@ class Seat(ABC):
     """Its identity."""
     started_ns: int
     """When its process started; 0 where it has none."""
+    shows: frozenset[str]
+    """The members that its directory may have."""
 
     @abstractmethod
     def session(self) -> Session:
         """Return the session that is held now. Raises Gone when the seat itself has ended."""
+
+    def subagents(self) -> "Mapping[str, Seat]":
+        """Return the seats of the subagents that the session has started, by name. Raises Gone."""
+        return {}
+
+    def threads(self) -> "Mapping[str, Seat]":
+        """Return the seats of the threads that the process has open, by id. Raises Gone."""
+        return {}
 
     def cwd(self, session: Session) -> str | None:
         """Return the directory that the session works in; None where that is not known."""

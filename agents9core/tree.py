@@ -8,7 +8,8 @@
             via  session  cwd  title  name  status  waitingfor  model  version  started
             transcript
             chat/00000000-user ...
-            threads/<id>/...            where one process has several threads of its own
+            agents/<name>/      {model,transcript,chat/}: its subagents
+            threads/<id>/       {title,cwd,status,transcript,chat/}: where one process has several
       claude/  codex/  omp/  dsh/       the harness's transcript store, byte for byte
       skills/<harness>/<skill>/SKILL.md ...
 
@@ -17,12 +18,12 @@ A file that does not apply is absent. A new leaf is one row of `facts.LEAVES` an
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 
 from agents9core import __version__
-from agents9core.entry import SeatDirectory
+from agents9core.entry import AGENT, SUBAGENT, THREAD, ChildSeat, SeatDirectory
 from agents9core.errors import NotFound
 from agents9core.harness import HARNESSES
 from agents9core.identity import PathNumbers
@@ -46,6 +47,7 @@ active/HARNESS/PID/      an agent that runs: claude, codex, omp, dsh, hermes
                          one line each; a file that does not apply is absent
   transcript             what the harness writes, byte for byte, growing
   chat/ID-KIND           one file per message: 00000413-bash, 00000414-bash-result
+  agents/NAME/           its subagents: model, transcript, chat
   threads/ID/            where one process has several threads of its own
 HARNESS/                 the harness's transcript store, byte for byte
 skills/HARNESS/SKILL/    the harness's own skills
@@ -56,6 +58,8 @@ Names of messages never change and their text never does. A new message is a new
 
 class AgentSeat(Seat):
     """A process that is an agent."""
+
+    shows = AGENT
 
     def __init__(self, desk: Desk, resolver: Resolver, agent: Agent) -> None:
         self.desk = desk
@@ -70,6 +74,25 @@ class AgentSeat(Seat):
 
     def cwd(self, session: Session) -> str | None:
         return self._resolver.cwd(self._agent)
+
+    def subagents(self) -> Mapping[str, Seat]:
+        reading = HARNESSES[self._agent.harness].subagent_reading
+        return {
+            name: ChildSeat(self, "agents", name, self._subagents, reading, SUBAGENT)
+            for name in self._subagents()
+        }
+
+    def threads(self) -> Mapping[str, Seat]:
+        return {
+            id_: ChildSeat(self, "threads", id_, self._threads, self.reading, THREAD)
+            for id_ in self._threads()
+        }
+
+    def _subagents(self) -> Mapping[str, Session]:
+        return self._resolver.subagents(self._agent, self.session())
+
+    def _threads(self) -> Mapping[str, Session]:
+        return {session.id: session for session in self.session().threads if session.id}
 
 
 class HarnessDirectory(Directory):

@@ -5,7 +5,7 @@ import random
 import re
 from pathlib import Path
 
-THREAD = "01a22000-0000-7000-8000-00000000be9c"
+THREAD = "01a19bb3-9500-7000-8000-00000000be9c"
 MESSAGES = 32_000
 _SAID = "the file has no test for an empty list so it fails before the first read returns\n"
 _WORDS = re.findall(r"[^ ]+", _SAID)

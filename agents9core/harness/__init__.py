@@ -3,7 +3,7 @@
 A new harness is one module and one line in `HARNESSES`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -24,6 +24,9 @@ class Finder(Protocol):
         *peers* gives the harness's processes of now, each with its home. Never raises for what is on disk.
         """
 
+    def subagents(self, session: Session) -> Mapping[str, Session]:
+        """Return the subagents that a session has started, by a name that never changes."""
+
 
 def _nobody(_process: Process) -> bool:
     return False
@@ -36,6 +39,9 @@ class Unknown:
 
     def resolve(self, process: Process, home: str, peers: object) -> Session | None:
         return Session(via="none")
+
+    def subagents(self, session: Session) -> Mapping[str, Session]:
+        return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,8 @@ class Harness:
     finder: Callable[[ProcessTable], Finder] = Unknown
     reading: Reading | None = None
     """How its transcripts are read; None: they are not."""
+    subagent_reading: Reading | None = None
+    """How the transcripts of its subagents are read."""
     stores: tuple[tuple[str, ...], ...] = ()
     """The directories below its home that hold transcripts and nothing else: what is mirrored."""
     skills: tuple[tuple[str, ...], ...] = ()
@@ -68,6 +76,7 @@ HARNESSES: dict[str, Harness] = {
             claude.owns,
             claude.Claude,
             Reading(claude_chat.read, claude_chat.TITLES),
+            Reading(claude_chat.read_subagent),
             stores=(("projects",),),
             skills=(("skills",),),
         ),
@@ -77,6 +86,7 @@ HARNESSES: dict[str, Harness] = {
             ".codex",
             codex.owns,
             codex.Codex,
+            Reading(codex_chat.read),
             Reading(codex_chat.read),
             stores=(("sessions",), ("archived_sessions",)),
             skills=(("skills",), ("skills", ".system")),

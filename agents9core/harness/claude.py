@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import msgspec
 
 from agents9core.errors import TreeError
+from agents9core.harness.claude_agents import Subagents
 from agents9core.process import Process, ProcessTable
 from agents9core.remembered import Remembered
 from agents9core.session import Session, Source
@@ -88,6 +89,7 @@ class Claude:
         self._machine = _machine_id()
         self._lock = threading.Lock()
         self._places: Remembered[tuple[str, str], _Place] = Remembered()
+        self.subagents = Subagents().of
 
     def resolve(self, process: Process, home: str, _peers: object = None) -> Session | None:
         """Return the session of a process; None where it is no person's: a spare or a parked process."""

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from agents9core.errors import TreeError
+from agents9core.harness.codex_agents import subagents
 from agents9core.harness.names import ThreadNames
 from agents9core.harness.rollout import Rollout, Rollouts, parse_uuid
 from agents9core.harness.threads import Choice, Held, Key, Thread, Tui, assign, choose
@@ -45,6 +46,8 @@ _RUN_AS = "--codex-run-as-"
 """codex running itself as a tool of an agent."""
 SHARED_SECONDS = 0.04
 """How long one look at a daemon and its TUIs serves them all: a listing of many TUIs is one look."""
+SUBAGENTS_SECONDS = 0.5
+"""How long a search for subagents serves: it looks at every rollout since the thread began."""
 _SETTLED_NS = 80_000_000
 """A lock younger than this may be a subagent's, whose rollout comes a moment later."""
 
@@ -142,6 +145,7 @@ class Codex:
         self._choices: Remembered[Key, Choice] = Remembered()
         self._given: Remembered[Key, Choice] = Remembered()
         self._looks: Remembered[str, _Look] = Remembered()
+        self._subagents: Remembered[tuple[str, str], tuple[float, dict[str, Session]]] = Remembered()
 
     def resolve(self, process: Process, home: str, peers: Peers) -> Session:
         """Return the session of a process; of the shared daemon only its threads."""
@@ -158,6 +162,21 @@ class Codex:
         thread, seen = self._in_daemon(process, asked, place, peers)
         session = _session(place, thread, "daemon") if thread else Session(via="none")
         return replace(session, steps=(*held.steps, *seen))
+
+    def subagents(self, session: Session) -> dict[str, Session]:
+        """Return the subagents of a session by name; an answer serves for SUBAGENTS_SECONDS."""
+        if not session.sources or session.id is None:
+            return {}
+        home = self._home(os.path.dirname(session.sources[-1].root.path))
+        key = (home.path, session.id)
+        now = time.monotonic()
+        with self._lock:
+            asked, known = self._subagents.get(key, (float("-inf"), {}))
+        if now - asked > SUBAGENTS_SECONDS:
+            known = subagents(home.rollouts, session.id)
+            with self._lock:
+                self._subagents[key] = (now, known)
+        return known
 
     def _home(self, path: str) -> Home:
         with self._lock:

@@ -72,6 +72,10 @@ class Header:
     """The rollout that comes first, and how many of its bytes do."""
     broken_base: str | None = None
     """What stands in the place of a base and is none."""
+    parent: str | None = None
+    """The thread that started it, where it is a subagent's."""
+    nickname: str | None = None
+    """What codex calls the subagent."""
 
 
 def parse_uuid(value: object) -> str | None:
@@ -113,7 +117,22 @@ def parse_header(line: bytes, thread: str) -> Header:
         version=text_of(meta, "cli_version"),
         base=base,
         broken_base=broken,
+        parent=parse_uuid(meta.get("parent_thread_id") or _spawn(meta).get("parent_thread_id")),
+        nickname=_nickname(meta) or _nickname(_spawn(meta)),
     )
+
+
+def _spawn(meta: dict[str, object]) -> dict[str, object]:
+    """Return what `source` says of a thread that another one started."""
+    found: object = meta.get("source")
+    for name in ("subagent", "thread_spawn"):
+        found = found.get(name) if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _nickname(meta: dict[str, object]) -> str | None:
+    path = text_of(meta, "agent_path")
+    return text_of(meta, "agent_nickname") or (path.rpartition("/")[2] if path else None)
 
 
 def _is_own(meta: dict[str, object]) -> bool:
@@ -214,6 +233,11 @@ class Rollouts:
             self._searched[rollout] = now
         return _best(rollout, self._in_days(rollout, ""))
 
+    def since(self, thread: str) -> Iterator[Rollout]:
+        """Yield the rollouts that were made since a thread was, of every thread."""
+        for day in self._days((), _first_day(thread), "9999"):
+            yield from _matching(self.sessions, day, "")
+
     def chain(self, rollout: Rollout, header: Header) -> tuple[tuple[Source, ...], str | None]:
         """Return a transcript's files in order, and the id of the base that is missing before them."""
         sources = [Source(rollout.root, rollout.path)]
@@ -256,8 +280,10 @@ class Rollouts:
 
 
 def _matching(root: Root, directory: tuple[str, ...], id: str) -> Iterator[Rollout]:
+    """Yield the rollouts in a directory that have *id*; with no id, all."""
     for name in root.names(directory):
-        if id in name and (found := parse_name(root, (*directory, name))) and id in (found.thread, found.id):
+        found = parse_name(root, (*directory, name)) if id in name else None
+        if found and id in ("", found.thread, found.id):
             yield found
 
 

@@ -1,0 +1,67 @@
+"""codex's subagents: the threads whose parent is this thread, and the parents of theirs.
+
+They are threads of the same home with rollouts of their own; the first record of each names its parent. A
+subagent's subagent is listed with it, once. Names are what codex calls them, made unique in the order in
+which the threads were born, so that a name never changes.
+"""
+
+import re
+from collections.abc import Iterable
+
+from agents9core.errors import TreeError
+from agents9core.harness.rollout import Header, Rollout, Rollouts
+from agents9core.session import Session
+
+_ODD = re.compile("[^A-Za-z0-9_.-]")
+_LONGEST_NAME = 64
+
+
+def subagents(rollouts: Rollouts, thread: str) -> dict[str, Session]:
+    """Return the subagents of a thread by name, also those of its subagents."""
+    files = _newest_files(rollouts, thread)
+    found: dict[str, Session] = {}
+    for child in _descendants(thread, files):
+        rollout, header = files[child]
+        sources, missing = rollouts.chain(rollout, header)
+        name = _unique(_plain_name(header.nickname, child), found)
+        found[name] = Session("subagent", id=child, cwd=header.cwd, sources=sources, missing_base=missing)
+    return found
+
+
+def _newest_files(rollouts: Rollouts, thread: str) -> dict[str, tuple[Rollout, Header]]:
+    """Return the newest file of each thread that may be a subagent of *thread*."""
+    found: dict[str, tuple[Rollout, Header]] = {}
+    for rollout in rollouts.since(thread):
+        try:
+            header = rollouts.header(rollout)[1]
+        except (TreeError, OSError):
+            continue
+        if header is None or header.parent is None or rollout.compressed:
+            continue
+        known = found.get(header.thread)
+        if known is None or known[0].age < rollout.age:
+            found[header.thread] = (rollout, header)
+    return found
+
+
+def _descendants(thread: str, files: dict[str, tuple[Rollout, Header]]) -> Iterable[str]:
+    """Return the threads below *thread*, in the order in which they were born."""
+    family = {thread}
+    for child in sorted(files, key=lambda id: files[id][0].age):
+        if child not in family and files[child][1].parent in family:
+            family.add(child)
+            yield child
+
+
+def _plain_name(nickname: str | None, thread: str) -> str:
+    name = _ODD.sub("-", nickname or "")[:_LONGEST_NAME]
+    return thread if name in ("", ".", "..") else name
+
+
+def _unique(name: str, taken: dict[str, Session]) -> str:
+    number = 1
+    unique = name
+    while unique in taken:
+        number += 1
+        unique = f"{name}-{number}"
+    return unique

@@ -1,0 +1,174 @@
+"""The subagents of a session: which they are, what they are called, and their chats."""
+
+import json
+
+import pytest
+
+from agents9core import resolver as resolver_module
+from agents9core.errors import Gone, NotFound
+from agents9core.harness import codex
+from agents9core.resolver import Resolver
+from agents9core.tree import build_tree
+from tests.e2e.machine import SESSION, STAMP, THREAD, Machine, claude_line
+
+CHILD = "01a19bb3-9511-7000-8000-0000000000c2"
+SECOND = "01a19bb3-9522-7000-8000-0000000000c3"
+GRANDCHILD = "01a19bb3-9533-7000-8000-0000000000c4"
+
+
+@pytest.fixture(autouse=True)
+def _every_look_is_fresh(monkeypatch):
+    monkeypatch.setattr(resolver_module, "REUSE_SECONDS", -1)
+    monkeypatch.setattr(codex, "SUBAGENTS_SECONDS", -1)
+
+
+@pytest.fixture
+def machine(tmp_path):
+    return Machine(tmp_path)
+
+
+@pytest.fixture
+def claude(machine):
+    return build_tree(Resolver(str(machine.proc))).walk("active").walk("claude").walk("601")
+
+
+@pytest.fixture
+def codex_entry(machine):
+    return build_tree(Resolver(str(machine.proc))).walk("active").walk("codex").walk("611")
+
+
+def names(directory):
+    return [row.name for row in directory.members()]
+
+
+def claude_agent(machine, path, session=SESSION, model="made-up"):
+    said = {"type": "text", "text": "found it"}
+    record = {"type": "assistant", "isSidechain": True, "sessionId": session, "timestamp": STAMP.format(1),
+              "message": {"role": "assistant", "model": model, "content": [said]}}  # fmt: skip
+    place = machine.transcript.parent / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(json.dumps(record) + "\n")
+
+
+def codex_agent(machine, thread, parent, nickname=None, **more):
+    meta = {"id": thread, "parent_thread_id": parent, "thread_source": "subagent", "agent_nickname": nickname}
+    item = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "done"}]}
+    lines = [
+        {"type": "session_meta", "payload": {**meta, **more}},
+        {"type": "response_item", "payload": item},
+    ]
+    place = machine.rollout.with_name(f"rollout-2026-11-02T10-01-00-{thread}.jsonl")
+    place.write_text("".join(json.dumps({"timestamp": STAMP.format(2), **line}) + "\n" for line in lines))
+
+
+def test_without_subagents_there_is_no_directory(claude, codex_entry):
+    assert "agents" not in names(claude) + names(codex_entry)
+    with pytest.raises(NotFound):
+        claude.walk("agents")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"{SESSION}/subagents/agent-a1.jsonl",
+        f"{SESSION}/subagents/workflows/wf_1/agent-a1.jsonl",
+        "agent-a1.jsonl",
+    ],
+)
+def test_claude_s_subagents_in_each_layout(machine, claude, path):
+    claude_agent(machine, path)
+    assert names(claude.walk("agents")) == ["a1"]
+    agent = claude.walk("agents").walk("a1")
+    assert names(agent) == ["model", "transcript", "chat"]
+    assert agent.walk("chat").walk("00000000-assistant").open().read(0, 99) == b"found it\n"
+    assert agent.walk("model").open().read(0, 99) == b"made-up\n"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [f"{SESSION}/subagents/agent-acompact-1.jsonl", f"{SESSION}/subagents/journal.jsonl",
+     f"{SESSION}/subagents/agent-a1.meta.json", f"{SESSION}/tool-results/agent-a1.jsonl"],
+)  # fmt: skip
+def test_what_is_no_subagent_of_claude_s(machine, claude, path):
+    claude_agent(machine, path)
+    assert "agents" not in names(claude)
+
+
+def test_a_flat_file_of_another_session_is_not_this_one_s(machine, claude):
+    claude_agent(machine, "agent-a1.jsonl", session="another")
+    assert "agents" not in names(claude)
+
+
+def test_a_linked_subagent_is_not_followed(machine, claude, tmp_path):
+    claude_agent(machine, f"{SESSION}/subagents/agent-a1.jsonl")
+    (tmp_path / "secret").write_text(claude_line("user", "secret"))
+    (machine.transcript.parent / SESSION / "subagents" / "agent-a2.jsonl").symlink_to(tmp_path / "secret")
+    with pytest.raises(NotFound):
+        claude.walk("agents").walk("a2").walk("transcript")
+
+
+def test_codex_s_subagents_are_the_threads_below_this_one(machine, codex_entry):
+    codex_agent(machine, CHILD, THREAD, "Lagrange")
+    codex_agent(machine, SECOND, "01a19bb3-9599-7000-8000-0000000000ff", "Stranger")
+    assert names(codex_entry.walk("agents")) == ["Lagrange"]
+    chat = codex_entry.walk("agents").walk("Lagrange").walk("chat")
+    assert chat.walk("00000000-assistant").open().read(0, 99) == b"done\n"
+
+
+def test_a_subagent_s_subagent_is_listed_once(machine, codex_entry):
+    codex_agent(machine, CHILD, THREAD, "Lagrange")
+    codex_agent(machine, GRANDCHILD, CHILD, "Euler")
+    assert names(codex_entry.walk("agents")) == ["Lagrange", "Euler"]
+
+
+def test_subagents_of_one_name_are_told_apart_and_keep_theirs(machine, codex_entry):
+    codex_agent(machine, CHILD, THREAD, "Lagrange")
+    codex_agent(machine, SECOND, THREAD, "Lagrange")
+    assert names(codex_entry.walk("agents")) == ["Lagrange", "Lagrange-2"]
+    assert codex_entry.walk("agents").walk("Lagrange").walk("transcript").stat().length > 0
+
+
+SPAWN = {"subagent": {"thread_spawn": {"parent_thread_id": THREAD, "agent_nickname": "Gauss"}}}
+
+
+@pytest.mark.parametrize(
+    ("meta", "name"),
+    [
+        ({"parent": THREAD, "agent_path": "/root/digger"}, "digger"),
+        ({"parent": THREAD}, CHILD),
+        ({"parent": THREAD, "nickname": "../up\n"}, "..-up-"),
+        ({"parent": THREAD, "nickname": ".."}, CHILD),
+        ({"parent": None, "source": SPAWN}, "Gauss"),
+    ],
+)
+def test_what_a_codex_subagent_is_called(machine, codex_entry, meta, name):
+    codex_agent(machine, CHILD, **meta)
+    assert names(codex_entry.walk("agents")) == [name]
+
+
+def test_a_subagent_whose_file_goes_is_gone(machine, claude):
+    claude_agent(machine, f"{SESSION}/subagents/agent-a1.jsonl")
+    held = claude.walk("agents").walk("a1")
+    (machine.transcript.parent / SESSION / "subagents" / "agent-a1.jsonl").unlink()
+    with pytest.raises(Gone):
+        held.stat()
+
+
+def test_subagents_go_with_their_agent(machine, claude):
+    claude_agent(machine, f"{SESSION}/subagents/agent-a1.jsonl")
+    held = claude.walk("agents").walk("a1").walk("chat").walk("00000000-assistant")
+    machine.end(601)
+    with pytest.raises(Gone):
+        held.stat()
+
+
+def test_a_process_with_several_threads_lists_them(machine, codex_entry):
+    other = machine.rollout.with_name(f"rollout-2026-11-02T11-00-00-{SECOND}.jsonl")
+    meta = {"type": "session_meta", "payload": {"id": SECOND, "cwd": "/srv/other", "source": "cli"}}
+    other.write_text(json.dumps(meta) + "\n")
+    (machine.proc / "611" / "fd" / "21").symlink_to(other)
+    threads = codex_entry.walk("threads")
+    assert names(threads) == [THREAD, SECOND]
+    assert names(threads.walk(SECOND)) == ["cwd", "transcript", "chat"]
+    assert threads.walk(SECOND).walk("cwd").open().read(0, 99) == b"/srv/other\n"
+    assert names(threads.walk(THREAD).walk("chat")) == ["00000000-user"]
