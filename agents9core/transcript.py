@@ -184,7 +184,9 @@ class Transcripts:
         self._budget_bytes = budget_bytes
         self._known: dict[tuple[object, ...], Transcript] = {}
         self._inflated = Inflated()
-        self._recent: OrderedDict[int, Transcript] = OrderedDict()
+        self._recent: OrderedDict[Transcript, int] = OrderedDict()
+        """Those with an index, the one used last at the end, and the bytes that each holds."""
+        self._held_bytes = 0
         self._lock = threading.Lock()
 
     @contextmanager
@@ -233,21 +235,15 @@ class Transcripts:
             index = None
             if read is not None:
                 index = transcript.scan(files, looked_ns, read, missing_base)
-                self._use(transcript)
+                self._use(transcript, index.nbytes)
             return Visit(transcript, transcript.generation, transcript.number, files, index)
 
-    def _use(self, transcript: Transcript) -> None:
+    def _use(self, transcript: Transcript, nbytes: int) -> None:
         """Count *transcript* as the one used last, and drop indexes that are over the budget."""
         with self._lock:
-            self._recent[id(transcript)] = transcript
-            self._recent.move_to_end(id(transcript))
-            held = sum(map(_index_bytes, self._recent.values()))
-            while held > self._budget_bytes and len(self._recent) > 1:
-                _, oldest = self._recent.popitem(last=False)
-                held -= _index_bytes(oldest)
+            self._held_bytes += nbytes - self._recent.pop(transcript, 0)
+            self._recent[transcript] = nbytes
+            while self._held_bytes > self._budget_bytes and len(self._recent) > 1:
+                oldest, dropped_bytes = self._recent.popitem(last=False)
+                self._held_bytes -= dropped_bytes
                 oldest.index = None
-
-
-def _index_bytes(transcript: Transcript) -> int:
-    index = transcript.index
-    return index.nbytes if index is not None else 0
