@@ -44,8 +44,8 @@ JOIN_BYTES = 1 << 16
 """Replies are joined into one send up to this; a longer one goes alone. It bounds what waits unsent."""
 LOOKS = 10
 """How often to look for the next request before sleeping until it comes. A client that asks one thing at a
-time sends it some 20 us after the reply, and a thread that still looks answers it without being woken: a
-quarter more requests a second."""
+time sends it some 20 us after the reply, and a thread that still looks answers it without being woken: up
+to a fifth more requests a second where a processor is free, and no fewer where none is."""
 BACKLOG = 64
 STOP_SECONDS = 1.0
 """How long stop() waits for its threads."""
