@@ -65,6 +65,8 @@ class Process:
     forked: bool = False
     """Whether it is a copy of its parent still, and has run no program of its own: a helper being started."""
     directory: str = field(default="", repr=False)
+    tty: int = 0
+    """The device number of its controlling terminal; 0: it has none."""
 
     def argv(self) -> tuple[str, ...] | None:
         """Return its arguments; empty for a kernel thread, a zombie, or in the middle of an execve."""
@@ -140,7 +142,9 @@ class ProcessTable:
         parsed = parse_stat(line) if line else None
         if parsed is None or parsed.state in _ENDED:
             return None
-        return Process(pid, parsed.start, parsed.comm, parsed.state, parsed.layout, parsed.forked, directory)
+        return Process(
+            pid, parsed.start, parsed.comm, parsed.state, parsed.layout, parsed.forked, directory, parsed.tty
+        )
 
     def look(self, pid: int) -> Process | None:
         """Look at one process; None when it has ended or is not this server's user's."""
@@ -174,6 +178,7 @@ class Stat(NamedTuple):
     start: int
     layout: bytes | None
     forked: bool
+    tty: int
 
 
 def parse_stat(line: bytes) -> Stat | None:
@@ -190,6 +195,7 @@ def parse_stat(line: bytes) -> Stat | None:
         # startcode, endcode, startstack; arg_start, arg_end, env_start, env_end
         layout=b" ".join(fields[23:26] + fields[45:49]) if shown else None,
         forked=fields[6].isdigit() and int(fields[6]) & _FORKED != 0,
+        tty=int(fields[4]) if fields[4].isdigit() else 0,
     )
 
 

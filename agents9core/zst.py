@@ -1,4 +1,4 @@
-"""Compressed rollouts (Zstandard, RFC 8878): a beginning of one, inflated.
+"""Compressed transcripts (Zstandard, RFC 8878): a beginning of one, inflated.
 
 codex compresses what has been cold for a week (`.jsonl.zst`, level 3, one frame or several). Only what
 another rollout begins with is ever read so, and no more of it than that rollout says.
@@ -51,6 +51,11 @@ def inflate_line(fd: int, limit: int) -> bytes:
     return b""
 
 
+def inflate_head(fd: int, limit: int) -> bytes:
+    """Return up to *limit* bytes of the first frame. Raises Malformed, or Unavailable."""
+    return b"".join(_inflated(fd, limit, across=False))
+
+
 class _Packed:
     """The file at a descriptor, read from its start; the descriptor's own offset stays where it is."""
 
@@ -64,9 +69,9 @@ class _Packed:
         return data
 
 
-def _inflated(fd: int, limit: int) -> Iterator[bytes]:
+def _inflated(fd: int, limit: int, across: bool = True) -> Iterator[bytes]:
     decompressor = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
-    reader = decompressor.stream_reader(cast(IO[bytes], _Packed(fd)), read_across_frames=True)
+    reader = decompressor.stream_reader(cast(IO[bytes], _Packed(fd)), read_across_frames=across)
     while limit > 0:
         try:
             chunk = reader.read(min(limit, _CHUNK))

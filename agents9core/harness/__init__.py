@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from agents9core.harness import claude, claude_chat, codex, codex_chat
+from agents9core.harness import claude, claude_chat, codex, codex_chat, dsh, hermes, omp
 from agents9core.process import Process, ProcessTable
 from agents9core.seat import Reading
 from agents9core.session import Session
@@ -95,11 +95,13 @@ HARNESSES: dict[str, Harness] = {
             "omp",
             None,
             ".omp",
+            omp.owns,
+            omp.Omp,
             stores=(("agent", "sessions"),),
             skills=(("agent", "skills"), ("agent", "managed-skills")),
         ),
-        Harness("dsh", None, ".dsh", stores=(("sessions",),), skills=(("skills",),)),
-        Harness("hermes", None, ".hermes", skills=(("skills",),)),
+        Harness("dsh", "DSH_HOME", ".dsh", dsh.owns, dsh.Dsh, stores=(("sessions",),), skills=(("skills",),)),
+        Harness("hermes", "HERMES_HOME", ".hermes", hermes.owns, hermes.Hermes, skills=(("skills",),)),
     )
 }
 """By name, in the order in which the tree lists them."""

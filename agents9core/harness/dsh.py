@@ -1,0 +1,277 @@
+"""dsh (DeepSeek Harness): which processes are one, and the sessions that each has open.
+
+Since 0.1.5 a process holds `<home>/sessions/<project>/<session>/session.lock` open as long as it may write
+there; the transcript lies beside it. One `dsh web` has many. Locks are never deleted: one that nobody holds
+says nothing. Before, a transcript was open for the moment of a write only. See docs/FORMATS.md.
+"""
+
+import os
+import re
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from agents9core.errors import TreeError
+from agents9core.harness import node
+from agents9core.harness.threads import Choice, Held, Key, Thread, choose
+from agents9core.lock import read_locks
+from agents9core.process import OpenFile, Process, ProcessTable
+from agents9core.remembered import Remembered
+from agents9core.session import Session, Source
+from agents9core.statx import FileStat
+from agents9core.store import Root, parse_object, text_of
+from agents9core.zst import inflate_head
+
+LOCK = "session.lock"
+_STORE = "sessions"
+_PACKAGE = "@deepseek-ai/dsh/lib/bin.js"
+_COMMS = ("node", "nodejs", "MainThread", "dsh")
+"""dsh gives itself no name; newer nodes call their first thread so."""
+_NO_SESSION = frozenset(("--version", "-v", "-V", "--help", "-h"))
+_TRANSCRIPT = re.compile(r"session(?:\.v(\d{1,6}))?\.jsonl(\.zstd)?", re.ASCII)
+_ESCAPE = re.compile("~([0-9A-F]{4})")
+_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._~-]{0,254}", re.ASCII)
+_HEAD_BYTES = 64 << 10
+_SETTLED_NS = 80_000_000
+"""A lock younger than this may be a subagent's, whose transcript comes a moment later."""
+
+
+def owns(process: Process) -> bool:
+    """Say whether a process is a dsh: node with the script `dsh`, or with the package's own."""
+    argv = process.argv() if process.comm in _COMMS else None
+    if not argv or not node.is_interpreter(argv[0]):
+        return False
+    script = node.script(argv[1:])
+    path, words = "".join(argv[1:][script : script + 1]), argv[1:][script + 1 :]
+    named = os.path.basename(path) == "dsh" or _PACKAGE in path
+    return named and not (words and words[0] in _NO_SESSION)
+
+
+class Place(NamedTuple):
+    """The directory of a session."""
+
+    root: Root
+    project: str
+    name: str
+
+    @property
+    def path(self) -> str:
+        """From the top."""
+        return os.path.join(self.root.path, self.project, self.name)
+
+    def lock(self) -> FileStat:
+        """Look at its lock. Raises as Root.look does."""
+        return self.root.look((self.project, self.name, LOCK))
+
+    def transcript(self) -> tuple[str, ...] | None:
+        """Return the file of the highest format, as dsh takes it itself; None while there is none."""
+        try:
+            entries = self.root.entries((self.project, self.name))
+        except (TreeError, OSError):
+            return None
+        files = [
+            (int(found[1] or 0), stat.mtime_ns, name)
+            for name, stat in entries
+            if stat.is_regular and (found := _TRANSCRIPT.fullmatch(name))
+        ]
+        return (self.project, self.name, max(files)[2]) if files else None
+
+
+class Header(NamedTuple):
+    """What the first record of a transcript says."""
+
+    id: str | None
+    cwd: str | None
+    own: bool
+    """Whether it is no subagent's."""
+
+
+class Open(NamedTuple):
+    """A session that a process has open."""
+
+    via: str
+    place: Place
+    path: tuple[str, ...] | None
+    """Its transcript, where there is one yet."""
+    written_ns: int
+    header: Header | None
+
+
+def place_at(path: str) -> tuple[Place, str] | None:
+    """Return the session's directory and the file's name, by an absolute path: `…/sessions/*/*/<file>`."""
+    above, _, name = path.rpartition("/")
+    store, _, project = os.path.dirname(above).rpartition("/")
+    if not store.startswith("/") or os.path.basename(store) != _STORE or not (name == LOCK or _is_own(name)):
+        return None
+    return Place(Root(store), project, os.path.basename(above)), name
+
+
+def _is_own(name: str) -> bool:
+    return _TRANSCRIPT.fullmatch(name) is not None
+
+
+class Dsh:
+    """Finds the sessions of dsh processes."""
+
+    def __init__(self, table: ProcessTable) -> None:
+        self._table = table
+        self._lock = threading.Lock()
+        self._choices: Remembered[Key, Choice] = Remembered()
+        self._headers: Remembered[tuple[str, object], Header] = Remembered()
+
+    def resolve(self, process: Process, home: str, _peers: object = None) -> Session:
+        """Return the session of a process; of several the one by codex's rule, and all as threads."""
+        # Where both are open, what the lock says counts: it comes last.
+        files = sorted(process.open_files() or (), key=lambda file: file.target.endswith(LOCK))
+        steps: list[str] = []
+        found = {one.place.path: one for one in self._by_fd(files, steps)}
+        steps = steps or ["fd: no session" if files else "fd: refused"]
+        if files:
+            steps.append("lock: not asked")
+        else:
+            found = {one.place.path: one for one in self._by_lock(process, home, steps)}
+        chosen = self._chosen(process, found)
+        if chosen is None:
+            return Session(via="none", steps=tuple(steps))
+        steps.append(_said(chosen))
+        threads = tuple(_session(one) for _, one in sorted(found.items())) if len(found) > 1 else ()
+        return _session(chosen, threads, tuple(steps))
+
+    def subagents(self, _session: Session) -> Mapping[str, Session]:
+        """Return nothing: a subagent's session lies beside, and says in its first record whose it is."""
+        return {}
+
+    def _chosen(self, process: Process, found: Mapping[str, Open]) -> Open | None:
+        threads = {path: Thread(path, one.via, one.written_ns) for path, one in found.items()}
+        key = (process.pid, process.start)
+        with self._lock:
+            choice = choose(self._choices.get(key), Held(threads, {}, ()))
+            if choice is None:
+                self._choices.pop(key, None)
+                return None
+            self._choices[key] = choice
+        return found[choice.thread]
+
+    def _by_fd(self, files: Iterable[OpenFile], steps: list[str]) -> Iterator[Open]:
+        for file in files:
+            at = place_at(file.target)
+            if at is None:
+                continue
+            one, seen = self._opened(file, *at)
+            steps.append(f"fd: {file.target}: {seen}")
+            if one is not None:
+                yield one
+
+    def _opened(self, file: OpenFile, place: Place, name: str) -> tuple[Open | None, str]:
+        """Return the session of an open lock or transcript, and what was seen."""
+        path = (place.project, place.name, name)
+        try:
+            stat = place.root.look(path)
+        except (TreeError, OSError) as error:
+            return None, type(error).__name__
+        if not stat.is_regular or (stat.dev, stat.ino) != file.identity():
+            return None, "its path leads to another file"
+        if name != LOCK and file.writable() is False:
+            return None, "open for reading alone"
+        return self._looked("fd", place, place.transcript() if name == LOCK else path)
+
+    def _by_lock(self, process: Process, home: str, steps: list[str]) -> Iterator[Open]:
+        """Yield the sessions whose locks the process holds by the kernel's table of locks."""
+        inodes = read_locks(self._table.root).get(process.pid, frozenset())
+        steps.append(f"lock: holds {len(inodes)}")
+        root = Root(os.path.join(home, _STORE))
+        for project in root.names() if inodes else ():
+            for name in root.names((project,)):
+                place = Place(root, project, name)
+                if not _is_locked(place, inodes):
+                    continue
+                one, seen = self._looked("lock", place, place.transcript())
+                steps.append(f"lock: {place.path}: {seen}")
+                if one is not None:
+                    yield one
+
+    def _looked(self, via: str, place: Place, path: tuple[str, ...] | None) -> tuple[Open | None, str]:
+        try:
+            if path is None:
+                made_ns = place.lock().mtime_ns
+                settled = time.time_ns() - made_ns >= _SETTLED_NS
+                one = Open(via, place, None, made_ns, None) if settled else None
+                return one, "no transcript yet"
+            stat = place.root.look(path)
+            header = self._header(place.root, path)
+        except (TreeError, OSError) as error:
+            return None, type(error).__name__
+        if header is not None and not header.own:
+            return None, "a subagent's"
+        return Open(via, place, path, stat.mtime_ns, header), f"session {_id(place, header)}"
+
+    def _header(self, root: Root, path: tuple[str, ...]) -> Header | None:
+        """Return what a transcript's first record says; None where it is not written yet, or damaged."""
+        with root.opened(path) as (fd, stat):
+            key = (os.path.join(root.path, *path), stat.identity)
+            with self._lock:
+                known = self._headers.get(key)
+            if known is not None:
+                return known
+            packed = path[-1].endswith(".zstd")
+            try:
+                data = inflate_head(fd, _HEAD_BYTES) if packed else os.pread(fd, _HEAD_BYTES, 0)
+            except TreeError:
+                return None
+        header = parse_header(data)
+        if header is not None:
+            with self._lock:
+                self._headers[key] = header
+        return header
+
+
+def parse_header(data: bytes) -> Header | None:
+    """Read a transcript's first record; None where the bytes do not begin with one. Pure."""
+    record = parse_object(data, first=True)
+    if record is None or record.get("type") != "session":
+        return None
+    id = text_of(record, "id")
+    return Header(
+        id=id if id and _ID.fullmatch(id) else None,
+        cwd=text_of(record, "cwd"),
+        own=record.get("origin") != "subagent",
+    )
+
+
+def _is_locked(place: Place, inodes: frozenset[int]) -> bool:
+    try:
+        stat = place.lock()
+    except (TreeError, OSError):
+        return False
+    return stat.is_regular and stat.ino in inodes
+
+
+def _id(place: Place, header: Header | None) -> str | None:
+    """Return a session's id: its own word for it, else the name of its directory, which is the id escaped."""
+    if header is not None and header.id is not None:
+        return header.id
+    plain = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), place.name)
+    return next((id for id in (plain, place.name) if _ID.fullmatch(id)), None)
+
+
+def _is_plain(one: Open) -> bool:
+    return one.path is not None and not one.path[-1].endswith(".zstd")
+
+
+def _said(one: Open) -> str:
+    if one.path is None:
+        return "transcript: none yet"
+    served = "" if _is_plain(one) else ": compressed, and not served"
+    return f"transcript: {os.path.join(one.place.root.path, *one.path)}{served}"
+
+
+def _session(one: Open, threads: tuple[Session, ...] = (), steps: tuple[str, ...] = ()) -> Session:
+    return Session(
+        via=one.via,
+        id=_id(one.place, one.header),
+        cwd=one.header.cwd if one.header else None,
+        sources=(Source(one.place.root, one.path),) if one.path and _is_plain(one) else (),
+        threads=threads,
+        steps=steps,
+    )

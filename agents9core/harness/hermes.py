@@ -1,0 +1,146 @@
+"""hermes: which processes are one, and what little tells the session that each is in.
+
+Its sessions are rows of `<home>/state.db`, which is never opened here; nothing in it names a process. The
+ladder: `<home>/runtime/active_sessions.json`, written only where `max_concurrent_sessions` is set; the id on
+the command line. Else the session is not known. Seen in 0.19.0; docs/FORMATS.md.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+
+from agents9core.errors import TreeError
+from agents9core.process import OpenFile, Process, ProcessTable, without_deleted
+from agents9core.session import Session
+from agents9core.store import Root, parse_object, text_of
+
+_PYTHON = re.compile(r"python[\d.]*", re.ASCII)
+_SCRIPTS = ("hermes", "hermes-acp", "hermes-agent")
+_NO_SESSION = frozenset((
+    "auth", "backup", "bundles", "checkpoints", "claw", "completion", "config", "curator", "debug", "doctor",
+    "dump", "fallback", "help", "hooks", "import", "insights", "kanban", "login", "logout", "logs", "lsp",
+    "memory", "migrate", "model", "pairing", "pets", "plugins", "portal", "postinstall", "profile",
+    "project", "prompt-size", "proxy", "secrets", "security", "send", "sessions", "setup", "skills",
+    "status", "tools", "uninstall", "update", "version", "--version", "-V", "--help", "-h",
+))  # fmt: skip
+"""First words of a command line that start no agent."""
+_DATABASE = re.compile(r"(/.*)/state\.db(?:-wal|-shm)?", re.ASCII | re.DOTALL)
+_REGISTRY = ("runtime", "active_sessions.json")
+_REGISTRY_BYTES = 1 << 20
+_ID = re.compile(r"[0-9A-Za-z._-]{0,100}\d{8}_\d{6}[0-9A-Za-z._-]{0,40}", re.ASCII)
+"""hermes makes its ids of the time; what else `--resume` names is a title."""
+_SAFE_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z:._-]{0,127}", re.ASCII)
+_RESUME = ("--resume", "-r")
+_START_SECONDS = 2.0
+"""How far two readings of a process's start may be apart: the boot time is known to a second."""
+
+Entry = dict[str, object]
+
+
+def owns(process: Process) -> bool:
+    """Say whether a process is a hermes: comm `hermes` (it names itself so), or python with its script.
+
+    Not the terminal interface in front of one (node), nor another program of that name.
+    """
+    argv = process.argv()
+    if not argv:
+        return False
+    named = process.comm == "hermes"
+    words = argv[1:]
+    if _is_python(argv[0]):
+        script = next((at for at, word in enumerate(words) if not word.startswith("-")), len(words))
+        named |= os.path.basename("".join(words[script : script + 1])) in _SCRIPTS
+        words = words[script + 1 :]
+    else:
+        exe = process.exe()
+        named &= os.path.basename(argv[0]) == "hermes" and (exe is None or _is_python(exe))
+    return named and not (words and words[0] in _NO_SESSION)
+
+
+def _is_python(path: str) -> bool:
+    return _PYTHON.fullmatch(os.path.basename(without_deleted(path))) is not None
+
+
+class Hermes:
+    """Finds the sessions of hermes processes."""
+
+    def __init__(self, table: ProcessTable) -> None:
+        self._table = table
+
+    def resolve(self, process: Process, home: str, _peers: object = None) -> Session:
+        """Return the session of a process; of several in one gateway the one that was last used."""
+        steps: list[str] = []
+        for place in _homes(process.open_files() or ()) or (home,):
+            sessions = self._registered(process, place, steps)
+            if sessions:
+                steps.append("argv: not asked")
+                return _session("registry", sessions, tuple(steps))
+        id, seen = _resumed(process.argv() or ())
+        steps.append(f"argv: {seen}")
+        return _session("argv" if id else "none", [(id, 0)], tuple(steps))
+
+    def subagents(self, _session: Session) -> Mapping[str, Session]:
+        """Return nothing: they are rows of the database."""
+        return {}
+
+    def _registered(self, process: Process, home: str, steps: list[str]) -> list[tuple[str | None, int]]:
+        """Return the sessions that the registry has for a process, the last used first, and its time."""
+        root = Root(home)
+        path = os.path.join(home, *_REGISTRY)
+        try:
+            with root.opened(_REGISTRY) as (fd, stat):
+                record = parse_object(os.pread(fd, _REGISTRY_BYTES, 0))
+        except (TreeError, OSError) as error:
+            steps.append(f"registry: {path}: {type(error).__name__}")
+            return []
+        entries = [entry for entry in _entries(record) if entry.get("pid") == process.pid]
+        ours = [entry for entry in entries if self._is_of(entry, process)]
+        steps.append(f"registry: {path}: {len(entries)} with this pid, {len(ours)} of this process")
+        ours.sort(
+            key=lambda entry: (_number(entry.get("updated_at")), str(entry["session_id"])), reverse=True
+        )
+        return [(text_of(entry, "session_id"), stat.mtime_ns) for entry in ours]
+
+    def _is_of(self, entry: Entry, process: Process) -> bool:
+        """Say whether an entry was written by the process that has the pid now."""
+        id = text_of(entry, "session_id")
+        if id is None or not _SAFE_ID.fullmatch(id):
+            return False
+        started = self._table.started_ns(process.start) / 1e9
+        told = entry.get("process_start_time")
+        if told is None:
+            return _number(entry.get("started_at")) >= started - _START_SECONDS
+        return abs(_number(told) - started) <= _START_SECONDS or told == process.start
+
+
+def _homes(files: Iterable[OpenFile]) -> list[str]:
+    """Return the homes whose database is open: a profile that was chosen after the start shows only there."""
+    found = (_DATABASE.fullmatch(file.target) for file in files)
+    return sorted({match[1] for match in found if match})
+
+
+def _entries(record: Entry | None) -> list[Entry]:
+    entries = record.get("entries") if record else None
+    return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else float("-inf")
+
+
+def _resumed(argv: tuple[str, ...]) -> tuple[str | None, str]:
+    """Return the session id that a command line names, and what was seen."""
+    for at, word in enumerate(argv):
+        name, equals, value = word.partition("=")
+        if name in _RESUME:
+            named = value if equals else "".join(argv[at + 1 : at + 2])
+            return (named, named) if _ID.fullmatch(named) else (None, f"{named}: a title, not an id")
+    return None, "no --resume"
+
+
+def _session(via: str, sessions: list[tuple[str | None, int]], steps: tuple[str, ...]) -> Session:
+    (id, mtime_ns), *others = sessions
+    threads = [Session(via=via, id=id, record_mtime_ns=mtime_ns) for id, mtime_ns in sessions]
+    return Session(
+        via=via, id=id, record_mtime_ns=mtime_ns, threads=tuple(threads) if others else (), steps=steps
+    )

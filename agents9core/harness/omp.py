@@ -1,0 +1,354 @@
+"""omp (oh-my-pi): which processes are one, and the session that each is in.
+
+The ladder: the transcript that the process holds open (from its second write on); what is noted of its
+terminal; the newest in the directory of its cwd, where that can only be its. Seen in 18.2.3; docs/FORMATS.md.
+"""
+
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from agents9core.errors import TreeError
+from agents9core.harness import node
+from agents9core.harness.omp_agents import subagents
+from agents9core.harness.omp_store import (
+    ADVISOR,
+    SUFFIX,
+    TOP,
+    Head,
+    Heads,
+    Store,
+    Transcript,
+    directory_names,
+    is_file,
+    locate,
+    main_of,
+    store_of,
+    user_home,
+)
+from agents9core.harness.omp_terminal import Note, read_note, terminal_of
+from agents9core.harness.rollout import born_ms, parse_uuid
+from agents9core.harness.sharing import Wish, share_out
+from agents9core.harness.threads import Choice, Held, Key, Thread, choose
+from agents9core.process import OpenFile, Process, ProcessTable, without_deleted
+from agents9core.remembered import Remembered
+from agents9core.session import Session, Source
+
+Peers = Callable[[], Iterable[tuple[Process, str]]]
+"""The omp processes of now, each with its home."""
+SHARED_SECONDS = 0.04
+"""How long one look at all omp processes serves each of them: a listing of many is one look."""
+_HELPER = "__omp_"
+_RELAY = "browser-relay"
+_NO_SESSION = frozenset((
+    "auth-broker", "auth-gateway", "agents", "bench", "completions", "__complete", "compress", "config",
+    "dry-balance", "gc", "grep", "gallery", "git", "grievances", "images", "if-bench", "install", "models",
+    "plugin", "ps", "say", "share", "setup", "shell", "read", "render", "ssh", "stats", "update", "usage",
+    "tiny-models", "token", "ttsr", "worktree", "search", "--version", "-v", "--help", "-h",
+))  # fmt: skip
+"""First words of a command line that start no agent."""
+_SLACK_NS = 2_000_000_000
+"""How far a start and a file's time may be apart: the boot time is known to a second."""
+_MOST_HEADS = 100
+
+
+def owns(process: Process) -> bool:
+    """Say whether a process is an omp with a session: no worker of one, no relay, no tool."""
+    argv = process.argv() if process.comm == "omp" else None
+    if not argv:
+        return False
+    arguments = _arguments(argv)
+    return not (
+        any(argument.startswith(_HELPER) or argument == _RELAY for argument in arguments)
+        or (arguments and arguments[0] in _NO_SESSION)
+    )
+
+
+def _arguments(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what omp was told: without the interpreter and the script."""
+    rest = argv[1:]
+    return rest[node.script(rest) + 1 :] if argv and node.is_interpreter(argv[0]) else rest
+
+
+def _profile(arguments: tuple[str, ...]) -> str | None:
+    for at, argument in enumerate(arguments):
+        if argument == "--profile":
+            return arguments[at + 1] if at + 1 < len(arguments) else None
+        if argument.startswith("--profile="):
+            return argument.partition("=")[2]
+    return None
+
+
+@dataclass
+class _Seen:
+    """What one process shows of its session."""
+
+    process: Process
+    store: Store
+    environ: Mapping[str, str]
+    cwd: str | None
+    persists: bool
+    """Whether it writes a transcript at all."""
+    held: dict[str, tuple[Transcript, int]] = field(default_factory=dict)
+    """Transcripts that it holds open, by path, each with the time when it was written."""
+    noted: Transcript | None = None
+    """What the note of its terminal names."""
+    steps: list[str] = field(default_factory=list)
+
+    @property
+    def key(self) -> Key:
+        return (self.process.pid, self.process.start)
+
+
+class _Look(NamedTuple):
+    """What the processes that hold nothing open have, at one time."""
+
+    began: float
+    given: Mapping[Key, tuple[str, Transcript]]
+    """The rung that answered, and its answer."""
+    steps: Mapping[Key, list[str]]
+
+
+class Omp:
+    """Finds the sessions of omp processes."""
+
+    def __init__(self, table: ProcessTable) -> None:
+        self._table = table
+        self._heads = Heads()
+        self._lock = threading.Lock()
+        self._choices: Remembered[Key, Choice] = Remembered()
+        self._look = _Look(float("-inf"), {}, {})
+
+    def resolve(self, process: Process, home: str, peers: Peers) -> Session:
+        """Return the session of a process."""
+        seen = self._seen(process, home)
+        if not seen.persists:
+            return Session(via="none", steps=("fd: started with --no-session: it writes no transcript",))
+        if held := self._chosen(seen):
+            return self._session("fd", held, (*seen.steps, "terminal: not asked", "dir: not asked"))
+        look = self._look
+        if seen.key not in look.steps or time.monotonic() - look.began > SHARED_SECONDS:
+            look = self._look = self._look_at_all(seen, peers)
+        steps = tuple(look.steps[seen.key])
+        if seen.key not in look.given:
+            return Session(via="none", steps=steps)
+        return self._session(*look.given[seen.key], steps)
+
+    def subagents(self, session: Session) -> dict[str, Session]:
+        """Return the subagents of a session and theirs, by the names that omp gave their files."""
+        return subagents(session, self._heads)
+
+    def _session(self, via: str, transcript: Transcript, steps: tuple[str, ...]) -> Session:
+        head = self._head(transcript)
+        told = head or Head()
+        return Session(
+            via=via,
+            id=told.id or transcript.name_id,
+            cwd=told.cwd,
+            title=told.title,
+            sources=(Source(*transcript),) if head else (),
+            steps=(*steps, f"transcript: {transcript.full_path if head else 'none yet'}"),
+        )
+
+    def _head(self, transcript: Transcript) -> Head | None:
+        """Return what a transcript begins with; None where there is no such file."""
+        try:
+            return self._heads.read(transcript)[1]
+        except (TreeError, OSError):
+            return None
+
+    def _started_ns(self, process: Process) -> int:
+        return self._table.started_ns(process.start)
+
+    # fd
+
+    def _seen(self, process: Process, home: str) -> _Seen:
+        """Look at what a process holds open; where that is nothing, at the note of its terminal."""
+        environ = process.environ() or {}
+        arguments = _arguments(process.argv() or ())
+        cwd = process.cwd()
+        store = store_of(environ, _profile(arguments), home, cwd)
+        seen = _Seen(process, store, environ, cwd, persists="--no-session" not in arguments)
+        files = list(process.open_files() or ())
+        for file in files:
+            self._add_held(seen, file)
+        if not seen.steps:
+            seen.steps.append("fd: no transcript" if files else "fd: refused")
+        if not seen.held and seen.persists:
+            seen.noted, step = self._noted(seen, terminal_of(process, files, environ))
+            seen.steps.append(f"terminal: {step}")
+        return seen
+
+    def _add_held(self, seen: _Seen, file: OpenFile) -> None:
+        path = without_deleted(file.target)
+        if not path.startswith("/") or not path.endswith(SUFFIX):
+            return
+        inside = locate(seen.store, path)
+        transcript = inside or Transcript(TOP, tuple(path[1:].split("/")))
+        step, written_ns = self._opened(file, transcript, outside=inside is None)
+        seen.steps.append(f"fd: {file.target}: {step}")
+        if written_ns is not None:
+            seen.held[transcript.full_path] = (transcript, written_ns)
+
+    def _opened(self, file: OpenFile, transcript: Transcript, outside: bool) -> tuple[str, int | None]:
+        """Say what an open file is, and when it was written where that is the session's transcript.
+
+        A file that was rewritten by a rename is open no more; it is what lies at its path now.
+        """
+        if transcript.path[-1].startswith((".", ADVISOR)):
+            return "an advisor's, or a lock", None
+        if main_of(transcript) != transcript:
+            return "a subagent's", None
+        if file.writable() is False:
+            return "open for reading alone", None
+        try:
+            stat, head = self._heads.read(transcript)
+        except (TreeError, OSError) as error:
+            return type(error).__name__, None
+        replaced = file.target != without_deleted(file.target)
+        if not replaced and (stat.dev, stat.ino) != file.identity():
+            return "its path leads to another file", None
+        if outside and not head.has_header:
+            return "outside the store, and no session's", None
+        return f"session {head.id or transcript.name_id}", stat.mtime_ns
+
+    def _chosen(self, seen: _Seen) -> Transcript | None:
+        """Return which of the transcripts that it holds open a process is in: codex's rule."""
+        threads = {path: Thread(path, "fd", written) for path, (_, written) in seen.held.items()}
+        with self._lock:
+            choice = choose(self._choices.get(seen.key), Held(threads, {}, ()))
+            if choice is None:
+                self._choices.pop(seen.key, None)
+                return None
+            self._choices[seen.key] = choice
+        return seen.held[choice.thread][0]
+
+    # terminal
+
+    def _noted(self, seen: _Seen, terminal: str | None) -> tuple[Transcript | None, str]:
+        """Return what the note of a terminal names for this process, and what was seen."""
+        if terminal is None:
+            return None, "it has none that is known"
+        try:
+            note = read_note(seen.store.terminals, terminal)
+        except (TreeError, OSError) as error:
+            return None, f"{terminal}: {type(error).__name__}"
+        transcript = locate(seen.store, note.file) if note else None
+        if note is None or transcript is None:
+            return None, f"{terminal}: names no file of the store"
+        transcript = main_of(transcript)
+        why_not = self._disbelieved(note, transcript, seen)
+        return None if why_not else transcript, f"{terminal}: {note.file}{why_not and ': '}{why_not}"
+
+    def _disbelieved(self, note: Note, transcript: Transcript, seen: _Seen) -> str:
+        """Say why a note is not this process's; "" where it is.
+
+        One that is older than the process is an earlier one's, unless what it names goes on to be written.
+        """
+        there = is_file(*transcript)
+        if not there and not note.fresh:
+            return "there is no such file"
+        started_ns = self._started_ns(seen.process)
+        if note.written_ns >= started_ns - _SLACK_NS:
+            return ""
+        if note.cwd != seen.cwd:
+            return "written before the process started, in another directory"
+        try:
+            written_ns = transcript.root.look(transcript.path).mtime_ns if there else 0
+        except (TreeError, OSError):
+            written_ns = 0
+        return "" if written_ns >= started_ns else "left by an earlier process"
+
+    # dir
+
+    def _look_at_all(self, seen: _Seen, peers: Peers) -> _Look:
+        """Share the transcripts that are noted, or lie in the right directory, among all processes."""
+        began = time.monotonic()
+        everybody = {seen.key: seen}
+        for peer, home in peers():
+            if (peer.pid, peer.start) not in everybody:
+                everybody[(peer.pid, peer.start)] = self._seen(peer, home)
+        waiting = [one for one in everybody.values() if one.persists and not one.held]
+        held = {path for one in everybody.values() for path in one.held}
+        given = _share_notes(waiting, held)
+        taken = held | {transcript.full_path for _, transcript in given.values()}
+        rest = [one for one in waiting if one.key not in given]
+        given |= self._share_directories(rest, taken)
+        for one in waiting:
+            if one not in rest:
+                one.steps.append("dir: not asked")
+        return _Look(began, given, {one.key: one.steps for one in waiting})
+
+    def _share_directories(self, rest: list[_Seen], taken: set[str]) -> dict[Key, tuple[str, Transcript]]:
+        found: dict[str, Transcript] = {}
+        wishes = []
+        for one in rest:
+            files = [(path, born) for path, born, found[path] in self._candidates(one) if path not in taken]
+            wishes.append(Wish(one.key, self._started_ns(one.process) // 1_000_000, tuple(files)))
+        given = share_out(wishes)
+        for one, wish in zip(rest, wishes, strict=True):
+            one.steps.append(f"dir: {_said(one, wish, given)}")
+        return {key: ("dir", found[path]) for key, path in given.items()}
+
+    def _candidates(self, seen: _Seen) -> Iterator[tuple[str, int | None, Transcript]]:
+        """Yield what may be a process's by place and time, the newest first: path, birth, transcript."""
+        started_ns = self._started_ns(seen.process)
+        files = [
+            (mtime_ns, transcript)
+            for transcript, mtime_ns in _in_directories(seen)
+            if mtime_ns >= started_ns and not transcript.path[-1].startswith((".", ADVISOR))
+        ]
+        for _, transcript in sorted(files, reverse=True)[:_MOST_HEADS]:
+            head = self._head(transcript)
+            if head and head.cwd is not None and head.cwd == seen.cwd:
+                uuid = parse_uuid(head.id)
+                yield transcript.full_path, born_ms(uuid) if uuid else None, transcript
+
+
+def _share_notes(waiting: list[_Seen], held: set[str]) -> dict[Key, tuple[str, Transcript]]:
+    """Give the processes what their terminals' notes name, where that is nobody else's."""
+    named = Counter(one.noted.full_path for one in waiting if one.noted)
+    given = {}
+    for one in waiting:
+        if one.noted is None:
+            continue
+        path = one.noted.full_path
+        if path in held:
+            one.steps.append("terminal: another process holds it open")
+        elif named[path] > 1:
+            one.steps.append("terminal: the note names it for another process too")
+        else:
+            given[one.key] = ("terminal", one.noted)
+    return given
+
+
+def _in_directories(seen: _Seen) -> Iterator[tuple[Transcript, int]]:
+    """Yield the transcripts in the directories of a process's cwd, and when each was written."""
+    if seen.cwd is None:
+        return
+    variables = ("TMPDIR", "TMP", "TEMP")
+    temporary = next((seen.environ[name] for name in variables if seen.environ.get(name)), "/tmp")  # noqa: S108
+    homes = os.path.realpath(user_home(seen.environ)), os.path.realpath(temporary)
+    root = seen.store.sessions
+    for directory in directory_names(seen.cwd, *homes):
+        try:
+            entries = root.entries((directory,))
+        except (TreeError, OSError):
+            continue
+        for name, stat in entries:
+            if stat.is_regular and name.endswith(SUFFIX):
+                yield Transcript(root, (directory, name)), stat.mtime_ns
+
+
+def _said(seen: _Seen, wish: Wish, given: Mapping[Key, str]) -> str:
+    if seen.cwd is None:
+        return "its working directory is not known"
+    if wish.key in given:
+        return f"{given[wish.key]}: the newest written since the start that is no other process's"
+    if not wish.files:
+        return f"nothing of {seen.cwd} was written since the start"
+    return f"{len(wish.files)} files may be another process's as well"

@@ -1,0 +1,194 @@
+"""omp's store: where a process keeps its sessions, how their directories are called, what a file begins with.
+
+A session is `<sessions>/<directory of the cwd>/<time>_<id>.jsonl`; its subagents' transcripts lie in the
+directory of the same name without `.jsonl`, theirs in turn below it. See docs/FORMATS.md.
+"""
+
+import os
+import re
+import threading
+import time
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from agents9core.errors import TreeError
+from agents9core.remembered import Remembered
+from agents9core.statx import FileStat
+from agents9core.store import Root, parse_object, text_of
+
+SUFFIX = ".jsonl"
+ADVISOR = "__advisor"
+"""What the names of the transcripts of advisors begin with, who are no subagents."""
+TOP = Root("/")
+"""For what a process writes outside its store, because it was told to."""
+_HEAD_BYTES = 64 << 10
+_RACY_NS = 20_000_000
+"""A look so soon after a change may have missed another of the same time."""
+DEEPEST = 8
+"""Levels of subagents that omp itself looks through."""
+_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,127}", re.ASCII)
+_PROFILE = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9_-])?", re.ASCII)
+
+
+class Store(NamedTuple):
+    """Where a process keeps its sessions, and which session each terminal was last in."""
+
+    sessions: Root
+    terminals: Root
+
+
+class Transcript(NamedTuple):
+    """A file of a store, or one below `/` that a process was told to write to."""
+
+    root: Root
+    path: tuple[str, ...]
+
+    @property
+    def full_path(self) -> str:
+        """Its path from the top; two transcripts of one path are one."""
+        return os.path.join(os.path.realpath(self.root.path), *self.path)
+
+    @property
+    def name_id(self) -> str | None:
+        """The session id in its name."""
+        id = self.path[-1].removesuffix(SUFFIX).rpartition("_")[2]
+        return id if _ID.fullmatch(id) else None
+
+
+class Head(NamedTuple):
+    """What the first two lines of a transcript say."""
+
+    id: str | None = None
+    cwd: str | None = None
+    title: str | None = None
+    has_header: bool = False
+
+
+def store_of(environ: Mapping[str, str], profile: str | None, home: str, cwd: str | None) -> Store:
+    """Return where a process keeps its sessions, by its environment and the profile that it was told.
+
+    *home*: `~/.omp`, or what was given in its place. XDG directories count once they have an `omp`.
+    """
+    if moved := environ.get("PI_CONFIG_DIR"):
+        home = os.path.normpath(f"{user_home(environ)}/{moved}")
+    profile = _profile(environ, profile)
+    own = environ.get("PI_CODING_AGENT_DIR") if profile is None else None
+    if own and (own := os.path.join(cwd or "", own)).startswith("/"):
+        return Store(Root(os.path.join(own, "sessions")), Root(os.path.join(own, "terminal-sessions")))
+    below = ("profiles", profile) if profile else ()
+    agent = os.path.join(home, *below, "agent")
+    data = _xdg(environ.get("XDG_DATA_HOME"), below) or agent
+    state = _xdg(environ.get("XDG_STATE_HOME"), below) or agent
+    return Store(Root(os.path.join(data, "sessions")), Root(os.path.join(state, "terminal-sessions")))
+
+
+def _profile(environ: Mapping[str, str], told: str | None) -> str | None:
+    name = told or environ.get("OMP_PROFILE", environ.get("PI_PROFILE")) or ""
+    name = name.strip()
+    return name if name != "default" and _PROFILE.fullmatch(name) else None
+
+
+def _xdg(base: str | None, below: tuple[str, ...]) -> str | None:
+    if not base or not base.startswith("/"):
+        return None
+    path = os.path.join(base, "omp", *below)
+    return path if os.path.isdir(path) else None
+
+
+def user_home(environ: Mapping[str, str]) -> str:
+    """Return the home directory of a process's user: its own word for it, else ours."""
+    home = environ.get("HOME") or ""
+    return home if home.startswith("/") else os.path.expanduser("~")
+
+
+def directory_names(cwd: str, home: str, temporary: str) -> tuple[str, ...]:
+    """Return what the directory of a cwd may be called: as it is today, and as it was before. Pure.
+
+    Lossy: `/a-b` and `/a/b` are called alike, so a file's header must name the cwd.
+    """
+    absolute = f"--{_dashed(cwd.lstrip('/'))}--"
+    for base, prefix in ((home, ""), (temporary, "-tmp")):
+        inside = _below(cwd, base)
+        if inside is not None:
+            return (f"{prefix}-{_dashed(inside)}" if inside or not prefix else prefix, absolute)
+    return (absolute,)
+
+
+def _below(path: str, base: str) -> str | None:
+    """Return *path* relative to *base*, "" for itself; None where it lies elsewhere."""
+    base = base.rstrip("/")
+    if path == base:
+        return ""
+    inside = path.removeprefix(f"{base}/")
+    return None if inside == path or inside.startswith("..") else inside
+
+
+def _dashed(path: str) -> str:
+    return re.sub(r"[/\\:]", "-", path)
+
+
+def locate(store: Store, path: str) -> Transcript | None:
+    """Return the transcript at an absolute path; None where that does not lie inside the store."""
+    for base in (store.sessions.path, os.path.realpath(store.sessions.path)):
+        if path.startswith(f"{base}/") and path.endswith(SUFFIX):
+            parts = tuple(path.removeprefix(f"{base}/").split("/"))
+            return Transcript(store.sessions, parts) if {"", ".", ".."}.isdisjoint(parts) else None
+    return None
+
+
+def main_of(transcript: Transcript) -> Transcript:
+    """Return the transcript that a subagent's hangs below; a session's own is its own."""
+    root, path = transcript
+    found = transcript
+    for level in range(1, min(DEEPEST, len(path) - 1) + 1):
+        above = (*path[: -level - 1], path[-level - 1] + SUFFIX)
+        if is_file(root, above):
+            found = Transcript(root, above)
+    return found
+
+
+def is_file(root: Root, path: tuple[str, ...]) -> bool:
+    """Say whether a plain file lies there."""
+    try:
+        return root.look(path).is_regular
+    except (TreeError, OSError):
+        return False
+
+
+class Heads:
+    """What transcripts begin with. Of a file that has not changed nothing is read again."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: Remembered[Transcript, tuple[FileStat, Head]] = Remembered()
+
+    def read(self, transcript: Transcript) -> tuple[FileStat, Head]:
+        """Look at a transcript and its first lines. Raises as Root.open does, and OSError."""
+        with transcript.root.opened(transcript.path) as (fd, stat):
+            with self._lock:
+                known = self._known.get(transcript)
+            if known and known[0] == stat:
+                return known
+            looked_ns = time.time_ns()
+            head = parse_head(os.pread(fd, _HEAD_BYTES, 0))
+        if looked_ns - max(stat.mtime_ns, stat.ctime_ns) > _RACY_NS:
+            with self._lock:
+                self._known[transcript] = (stat, head)
+        return stat, head
+
+
+def parse_head(data: bytes) -> Head:
+    """Read the title slot and the header; before 17 there was no slot and the header came first. Pure.
+
+    The slot is rewritten in place, the title in the header is not: an empty slot is no title.
+    """
+    lines = [parse_object(line) or {} for line in data.split(b"\n", 2)[:2]]
+    header = next((line for line in lines if line.get("type") == "session"), {})
+    titled = lines[0]
+    id = text_of(header, "id")
+    return Head(
+        id=id if id and _ID.fullmatch(id) else None,
+        cwd=text_of(header, "cwd"),
+        title=text_of(titled, "title") if titled.get("type") in ("title", "session") else None,
+        has_header=bool(header),
+    )
