@@ -1,0 +1,664 @@
+"""The nodes of a chat: names, looks, bytes, and when they are Gone."""
+
+import os
+import random
+import threading
+import time
+
+import pytest
+
+from agents9core import chat as chat_module
+from agents9core import index as index_module
+from agents9core import render as render_module
+from agents9core.chat import ChatDirectory, TranscriptFile
+from agents9core.errors import Gone, NotFound, TooLarge, Unavailable
+from agents9core.harness import claude_chat
+from agents9core.identity import PathNumbers
+from agents9core.seat import Desk, Held, Reading, Seat
+from agents9core.session import Session, Source
+from agents9core.store import Root
+from agents9core.transcript import Transcripts
+from agents9core.witness import Verdict
+from tests.agents9core.chatlines import line
+
+
+def said(text, **fields):
+    return line(type="user", message={"content": text}, **fields) + b"\n"
+
+
+def called(id_, name="Bash", **given):
+    block = {"type": "tool_use", "id": id_, "name": name, "input": given}
+    return line(type="assistant", message={"content": [block]}) + b"\n"
+
+
+def result(id_, content="ok"):
+    block = {"type": "tool_result", "tool_use_id": id_, "content": content}
+    return line(type="user", message={"content": [block]}) + b"\n"
+
+
+class MadeSeat(Seat):
+    """A seat whose session is what the test says."""
+
+    def __init__(self, path, budget_bytes=64 << 20):
+        numbers = PathNumbers()
+        self.desk = Desk(numbers, Transcripts(numbers, budget_bytes))
+        self.reading = Reading(claude_chat.read)
+        self.key = ("made", 1)
+        self.started_ns = 77
+        self.path = path / "t.jsonl"
+        self.root = Root(str(path))
+        self.id = "s1"
+        self.names = [self.path.name]
+
+    def session(self):
+        if self.id is None:
+            raise Gone("ended")
+        return Session(
+            "registry", id=self.id, sources=tuple(Source(self.root, (name,)) for name in self.names)
+        )
+
+    def chat(self):
+        return ChatDirectory(self, self.held(), self.id)
+
+    def held(self):
+        with self.visit(scan=False) as visit:
+            return Held(self, visit.transcript, visit.generation) if visit else None
+
+    def write(self, *lines):
+        self.path.write_bytes(b"".join(lines))
+
+    def append(self, *lines):
+        with open(self.path, "ab") as file:
+            file.write(b"".join(lines))
+
+
+@pytest.fixture
+def seat(tmp_path):
+    return MadeSeat(tmp_path)
+
+
+def names(chat):
+    return [row.name for row in chat.members()]
+
+
+def read(node, count=1 << 20):
+    reader, data = node.open(), b""
+    while more := reader.read(len(data), count):
+        data += more
+    return data
+
+
+def tick():
+    """Let the file system's clock go on."""
+    time.sleep(0.03)
+
+
+# Names
+
+
+def test_a_message_is_named_by_its_place_and_kind(seat):
+    seat.write(said("a"), called("t"), result("t"), line(type="system", content="c") + b"\n")
+    assert names(seat.chat()) == ["00000000-user", "00000001-bash", "00000002-bash-result", "00000003-system"]
+
+
+def test_every_name_that_is_listed_opens(seat):
+    seat.write(said("a"), called("t", "mcp__x__Do/It"), result("t"), called("u", "User"), result("u"))
+    chat = seat.chat()
+    for row in chat.members():
+        node = chat.walk(row.name)
+        assert (node.name, node.stat()) == (row.name, row.stat)
+        assert len(read(node)) == row.stat.length
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "0-user",
+        "000000000-user",
+        "0000000-user",
+        "00000000",
+        "00000000-",
+        "00000000-assistant",
+        "00000000-User",
+        "00000000-user ",
+        "00000000-user-result",
+        "00000000user",
+        "+0000000-user",
+        " 0000000-user",
+        "0000000\u0660-user",
+        "\u0660\u0660\u0660\u0660\u0660\u0660\u0660\u0660-user",
+        "00000001-user",
+        "99999999-user",
+        "-0000001-user",
+        "",
+        ".",
+        "..",
+        "0",
+        "user",
+        "00000000-user\n",
+    ],
+)
+def test_a_name_has_one_spelling(seat, name):
+    seat.write(said("a"))
+    with pytest.raises(NotFound):
+        seat.chat().walk(name)
+
+
+def test_names_do_not_change_as_the_transcript_grows(seat):
+    seat.write(said("a"), said("b"))
+    chat = seat.chat()
+    before = list(chat.members())
+    seat.append(said("c"), b"rubbish\n", said("d"))
+    assert list(chat.members())[: len(before)] == before
+    assert len(chat.members()) == 4
+
+
+# Listings
+
+
+def test_a_listing_is_a_snapshot(seat):
+    seat.write(said("a"))
+    chat = seat.chat()
+    members = chat.members()
+    seat.append(said("b"))
+    chat.members()
+    assert [row.name for row in members] == ["00000000-user"]
+    assert len(members) == 1
+
+
+def test_rows_come_by_number_and_by_slice(seat):
+    seat.write(*(said(str(number)) for number in range(5)))
+    members = seat.chat().members()
+    rows = list(members)
+    assert members[-1] == rows[4]
+    assert members[1:3] == rows[1:3]
+    assert members[::2] == rows[::2]
+    assert members[3:99] == rows[3:]
+
+
+def test_there_is_no_row_past_the_last(seat):
+    seat.write(said("a"))
+    with pytest.raises(IndexError):
+        seat.chat().members()[1]
+
+
+def test_a_long_listing_is_handed_over_in_slices(seat, monkeypatch):
+    monkeypatch.setattr(chat_module, "_SLICE", 2)
+    seat.write(*(said(str(number)) for number in range(5)))
+    assert len(list(seat.chat().members())) == 5
+
+
+def test_a_listing_names_its_transcript(seat):
+    seat.write(said("a"))
+    chat = seat.chat()
+    before = chat.members().transcript
+    seat.append(said("b"))
+    assert chat.members().transcript == before
+    tick()
+    seat.write(said("c"))
+    assert seat.chat().members().transcript != before
+
+
+# Looks
+
+
+def test_a_message_is_as_old_as_its_record(seat):
+    seat.write(said("a", timestamp="1970-01-01T00:00:05Z"), said("b"))
+    chat = seat.chat()
+    assert [row.stat.mtime_ns for row in chat.members()] == [5 * 10**9] * 2
+    assert chat.stat().mtime_ns == 5 * 10**9
+
+
+def test_a_directory_is_as_new_as_its_newest_member(seat):
+    seat.write(said("a", timestamp="1970-01-01T00:00:05Z"), said("b", timestamp="1970-01-01T00:00:02Z"))
+    assert seat.chat().stat().mtime_ns == 5 * 10**9
+
+
+def test_the_directorys_version_moves_with_its_members(seat):
+    seat.write(said("a"))
+    chat = seat.chat()
+    before = chat.stat()
+    seat.append(line(type="system") + b"\n")
+    assert chat.stat() == before
+    seat.append(said("b"))
+    assert (chat.stat().path, chat.stat().version) == (before.path, before.version + 1)
+
+
+def test_a_message_never_changes(seat):
+    seat.write(said("a"))
+    node = seat.chat().walk("00000000-user")
+    before = node.stat()
+    seat.append(said("b"))
+    assert node.stat() == before
+
+
+def test_every_node_has_a_number_of_its_own(seat):
+    seat.write(said("a"), said("b"))
+    chat = seat.chat()
+    nodes = [chat, chat.walk("00000000-user"), chat.walk("00000001-user"), TranscriptFile(seat.held())]
+    assert len({node.stat().path for node in nodes}) == 4
+
+
+def test_two_seats_share_messages_but_not_directories(seat):
+    seat.write(said("a"))
+    other = MadeSeat(seat.path.parent)
+    other.desk, other.key = seat.desk, ("made", 2)
+    message = "00000000-user"
+    assert seat.chat().walk(message).stat() == other.chat().walk(message).stat()
+    assert seat.chat().stat().path != other.chat().stat().path
+
+
+def test_an_index_dropped_for_room_and_made_again_gives_the_same(tmp_path):
+    seat = MadeSeat(tmp_path, budget_bytes=1)
+    seat.write(said("a"), said("b"))
+    chat = seat.chat()
+    node, before = chat.walk("00000001-user"), (list(chat.members()), chat.stat())
+    reader = node.open()
+    (tmp_path / "other").write_bytes(said("c"))
+    with seat.desk.transcripts.visit((Source(seat.root, ("other",)),), claude_chat.read):
+        pass
+    assert (list(chat.members()), chat.stat()) == before
+    assert (node.stat(), reader.read(0, 9)) == (before[0][1].stat, b"b\n")
+
+
+# Sessions that have no transcript yet
+
+
+def test_a_session_without_a_file_has_an_empty_chat(seat):
+    chat = seat.chat()
+    assert (len(chat.members()), list(chat.members())) == (0, [])
+    assert (chat.stat().length, chat.stat().mtime_ns, chat.stat().version) == (0, 77, 1)
+    with pytest.raises(NotFound):
+        chat.walk("00000000-user")
+
+
+def test_there_is_no_row_in_an_empty_chat(seat):
+    with pytest.raises(IndexError):
+        seat.chat().members()[0]
+
+
+def test_a_session_that_knows_no_file_has_an_empty_chat(seat):
+    seat.names = []
+    assert names(seat.chat()) == []
+
+
+def test_an_empty_chat_is_gone_when_the_transcript_appears(seat):
+    chat = seat.chat()
+    before = chat.stat().path
+    seat.write(said("a"))
+    with pytest.raises(Gone):
+        chat.members()
+    assert names(seat.chat()) == ["00000000-user"]
+    assert seat.chat().stat().path != before
+
+
+def test_an_empty_chat_is_gone_when_the_session_is_another(seat):
+    chat = seat.chat()
+    seat.id = "s2"
+    with pytest.raises(Gone):
+        chat.stat()
+
+
+def test_a_harness_that_is_not_read_has_an_empty_chat(seat):
+    seat.reading = None
+    seat.write(said("a"))
+    chat = seat.chat()
+    assert (names(chat), chat.stat().version) == ([], 1)
+    with pytest.raises(NotFound):
+        chat.walk("00000000-user")
+
+
+# Gone
+
+
+def cleared(seat):
+    (seat.path.parent / "next.jsonl").write_bytes(said("next"))
+    seat.id, seat.names = "s2", ["next.jsonl"]
+
+
+def ended(seat):
+    seat.id = None
+
+
+def deleted(seat):
+    seat.path.unlink()
+
+
+def truncated(seat):
+    os.truncate(seat.path, 3)
+
+
+def replaced(seat):
+    seat.path.with_name("beside").write_bytes(seat.path.read_bytes())
+    seat.path.with_name("beside").rename(seat.path)
+
+
+def rewritten(seat):
+    tick()
+    seat.write(seat.path.read_bytes().replace(b"one", b"ONE"))
+
+
+def a_fifo_in_its_place(seat):
+    seat.path.unlink()
+    os.mkfifo(seat.path)
+
+
+def a_link_in_its_place(seat):
+    seat.path.rename(seat.path.with_name("real"))
+    seat.path.symlink_to("real")
+
+
+def a_directory_in_its_place(seat):
+    seat.path.unlink()
+    seat.path.mkdir()
+
+
+CHANGES = [
+    cleared,
+    ended,
+    deleted,
+    truncated,
+    replaced,
+    rewritten,
+    a_fifo_in_its_place,
+    a_link_in_its_place,
+    a_directory_in_its_place,
+]
+LONG = said("long" * 200)
+
+
+@pytest.fixture
+def held_nodes(seat, monkeypatch):
+    """Everything that a client can hold of a chat, each as the operation that looks again."""
+    monkeypatch.setattr(index_module, "LONG", 500)
+    seat.write(said("one"), LONG)
+    chat, transcript = seat.chat(), TranscriptFile(seat.held())
+    short, long = chat.walk("00000000-user"), chat.walk("00000001-user")
+    readers = [node.open() for node in (short, long, transcript)]
+    return [
+        chat.stat,
+        chat.members,
+        lambda: chat.walk("00000000-user"),
+        *(node.stat for node in (short, long, transcript)),
+        *(node.open for node in (short, long, transcript)),
+        *((lambda reader=reader: reader.read(0, 10)) for reader in readers),
+    ]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_is_held_of_another_transcript_is_gone(seat, held_nodes, change):
+    change(seat)
+    for operation in held_nodes:
+        with pytest.raises(Gone):
+            operation()
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_is_gone_stays_gone(seat, held_nodes, change):
+    change(seat)
+    for _ in range(2):
+        with pytest.raises(Gone):
+            held_nodes[0]()
+
+
+def test_growth_is_nobodys_end(seat, held_nodes):
+    seat.append(said("more"))
+    for operation in held_nodes:
+        operation()
+
+
+# Bytes
+
+
+def test_a_message_is_read_to_its_size_and_no_further(seat):
+    seat.write(said("caf\u00e9"))
+    node = seat.chat().walk("00000000-user")
+    reader, size = node.open(), node.stat().length
+    assert reader.read(0, 100) == "caf\u00e9\n".encode()
+    assert reader.read(size, 100) == reader.read(size + 9, 1) == reader.read(1 << 63, 1) == b""
+    assert reader.read(3, 2) == "\u00e9".encode()
+    reader.close()
+
+
+WORDS = 'caf\u00e9 \u6f22\u5b57 \U0001f600 "quoted"\\ \n\t' * 60
+
+
+def long_line():
+    content = [
+        {"type": "text", "text": WORDS},
+        {"type": "image", "source": {"data": "QUJD" * 300}},
+        {"type": "text", "text": WORDS + "end"},
+    ]
+    return line(type="user", message={"content": content}) + b"\n"
+
+
+@pytest.fixture
+def long_message(seat, monkeypatch):
+    """The same message, as it is read whole and as it is read in pieces."""
+    seat.write(long_line().replace("\u6f22".encode(), rb"\u6f22\ud83d").replace("\u00e9".encode(), b"\xc3"))
+    short = read(seat.chat().walk("00000000-user"))
+    monkeypatch.setattr(index_module, "LONG", 500)
+    monkeypatch.setattr(render_module, "PIECE", 50)
+    other = MadeSeat(seat.path.parent)
+    return other, other.chat().walk("00000000-user"), short
+
+
+@pytest.mark.parametrize("count", [1, 7, 50, 1000, 1 << 20])
+def test_a_long_message_read_front_to_back_is_the_message(long_message, count):
+    _, node, text = long_message
+    assert read(node, count) == text
+    assert node.stat().length == len(text)
+
+
+def test_a_long_message_read_anywhere_is_the_message(long_message):
+    _, node, text = long_message
+    reader, chance = node.open(), random.Random(9)
+    for _ in range(500):
+        offset, count = chance.randrange(len(text) + 5), chance.randrange(200)
+        data = reader.read(offset, count)
+        assert data == text[offset : offset + len(data)]
+        assert bool(data) == (offset < len(text) and count > 0)
+
+
+def test_reading_a_long_message_on_is_linear(long_message, monkeypatch):
+    _, node, text = long_message
+    read_bytes = 0
+    real = os.pread
+
+    def counted(fd, count, at):
+        nonlocal read_bytes
+        read_bytes += count
+        return real(fd, count, at)
+
+    tick()
+    reader = node.open()
+    monkeypatch.setattr(os, "pread", counted)
+    for offset in range(len(text)):
+        assert reader.read(offset, 1) == text[offset : offset + 1]
+    assert read_bytes < 2 * len(long_line())
+
+
+def test_a_long_message_is_cut_like_that_over_a_mebibyte_too(seat):
+    seat.write(said(WORDS * 4000))
+    node = seat.chat().walk("00000000-user")
+    assert node.stat().length > 1 << 20
+    assert read(node) == (WORDS * 4000 + "\n").encode()
+
+
+def test_a_message_that_is_in_no_file_is_read(seat, monkeypatch):
+    seat.write(said("a"))
+    session = seat.session()
+    monkeypatch.setattr(
+        seat, "session", lambda: Session("lock", id="s1", sources=session.sources, missing_base="0195a7c4")
+    )
+    chat = seat.chat()
+    assert names(chat) == ["00000000-system", "00000001-user"]
+    assert b"0195a7c4" in read(chat.walk("00000000-system"), 10)
+
+
+# Rewritten in the same moment, so that no look can tell
+
+
+@pytest.fixture
+def unseen(seat, monkeypatch):
+    """Rewrite the transcript behind the server's back."""
+
+    def rewrite(data):
+        monkeypatch.setattr("agents9core.witness.Witness.verdict", lambda *_: Verdict.SAME)
+        seat.path.write_bytes(data)
+
+    return rewrite
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        lambda data: data.replace(b"one", b"o\\n"),
+        lambda data: data.replace(b"one", b'o"e'),
+        lambda data: data.replace(b"user", b"mode"),
+        lambda data: data[:10],
+    ],
+)
+def test_a_message_that_is_no_longer_there_is_gone(seat, unseen, spoilt):
+    seat.write(said("one"))
+    node = seat.chat().walk("00000000-user")
+    unseen(spoilt(seat.path.read_bytes()))
+    with pytest.raises(Gone):
+        node.open()
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        lambda data: data.replace(b"x" * 50, b'"\\\n' + b"x" * 47),
+        lambda data: data.replace(b"x" * 50, rb"\n" * 25),
+        lambda data: data[:50],
+    ],
+)
+def test_a_piece_that_is_no_longer_there_is_gone(seat, unseen, monkeypatch, spoilt):
+    monkeypatch.setattr(index_module, "LONG", 50)
+    seat.write(said("x" * 500))
+    node = seat.chat().walk("00000000-user")
+    unseen(spoilt(seat.path.read_bytes()))
+    reader = node.open()
+    with pytest.raises(Gone):
+        reader.read(499, 1)
+
+
+def test_a_message_past_the_end_of_a_smaller_index_is_gone(seat, monkeypatch):
+    seat.write(said("a"), said("b"))
+    node = seat.chat().walk("00000001-user")
+    with seat.visit() as visit:
+        smaller = index_module.ChatIndex(claude_chat.read, 0)
+        monkeypatch.setattr(visit.transcript, "scan", lambda *_: smaller)
+    for operation in (node.stat, node.open):
+        with pytest.raises(Gone):
+            operation()
+
+
+# More than an index holds
+
+
+def test_past_the_cap_the_listing_fails_and_the_names_below_open(seat, monkeypatch):
+    monkeypatch.setattr(index_module, "CAP", 3)
+    seat.write(*(said(str(number)) for number in range(5)))
+    chat = seat.chat()
+    with pytest.raises(TooLarge):
+        chat.members()
+    assert read(chat.walk("00000002-user")) == b"2\n"
+    assert chat.stat().is_dir
+    with pytest.raises(NotFound):
+        chat.walk("00000003-user")
+
+
+def test_at_the_cap_the_listing_succeeds(seat, monkeypatch):
+    monkeypatch.setattr(index_module, "CAP", 3)
+    seat.write(*(said(str(number)) for number in range(3)))
+    assert len(seat.chat().members()) == 3
+
+
+# The transcript itself
+
+
+def test_the_transcript_is_the_file_byte_for_byte(seat):
+    data = said("a") + b"\0rubbish\xff\n" + b"torn"
+    seat.write(data)
+    node = TranscriptFile(seat.held())
+    assert read(node, 7) == data
+    assert (node.stat().length, node.stat().is_dir) == (len(data), False)
+    assert node.stat().mtime_ns == os.stat(seat.path).st_mtime_ns
+
+
+def test_a_reader_of_the_transcript_sees_it_grow(seat):
+    seat.write(b"one\n")
+    reader = TranscriptFile(seat.held()).open()
+    assert reader.read(4, 10) == b""
+    seat.append(b"two\n")
+    assert reader.read(4, 10) == b"two\n"
+
+
+def test_the_transcripts_version_moves_with_every_write(seat):
+    seat.write(b"one\n")
+    node = TranscriptFile(seat.held())
+    before = node.stat()
+    tick()
+    os.utime(seat.path)
+    after = node.stat()
+    assert (after.path, after.length) == (before.path, before.length)
+    assert after.version != before.version
+
+
+@pytest.mark.parametrize("offset", [4, 5, 1 << 40, (1 << 63) - 1, 1 << 63, (1 << 64) - 1])
+def test_past_the_end_of_the_transcript_there_is_nothing(seat, offset):
+    seat.write(b"one\n")
+    assert TranscriptFile(seat.held()).open().read(offset, 1 << 30) == b""
+
+
+def test_what_was_promised_and_cannot_be_read_is_gone(seat, monkeypatch):
+    seat.write(b"one\n")
+    reader = TranscriptFile(seat.held()).open()
+    monkeypatch.setattr(os, "pread", lambda fd, count, at: b"")
+    with pytest.raises(Gone):
+        reader.read(3, 1)
+    assert reader.read(3, 0) == b""
+
+
+def test_a_transcript_whose_disk_fails_is_unavailable(seat, monkeypatch):
+    seat.write(b"one\n")
+    reader = TranscriptFile(seat.held()).open()
+    tick()
+
+    def fail(fd, count, at):
+        raise OSError(5, "I/O error")
+
+    monkeypatch.setattr(os, "pread", fail)
+    with pytest.raises(Unavailable):
+        reader.read(0, 4)
+
+
+# Several readers
+
+
+def test_two_that_read_while_a_third_appends_see_only_whole_messages(seat):
+    seat.write(said("0"))
+    chat, wrong, stop = seat.chat(), [], threading.Event()
+
+    def look():
+        while not stop.is_set():
+            members = chat.members()
+            last = len(members) - 1
+            if read(chat.walk(members[last].name)) != f"{last}\n".encode():
+                wrong.append(last)
+
+    readers = [threading.Thread(target=look) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    for number in range(1, 150):
+        one = said(str(number))
+        seat.append(one[:30])
+        seat.append(one[30:])
+    stop.set()
+    for reader in readers:
+        reader.join()
+    assert not wrong
+    assert len(chat.members()) == 150

@@ -1,0 +1,62 @@
+"""Path numbers: one thing, one number, and never another's."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents9core import identity as identity_module
+from agents9core.identity import LEAVES, PathNumbers
+from agents9core.index import CAP
+
+KEYS = st.tuples(st.sampled_from(["a", "b"]), st.integers(0, 3) | st.none() | st.tuples(st.integers(0, 3)))
+
+
+@given(st.lists(KEYS))
+def test_equal_keys_and_only_they_have_equal_blocks(keys):
+    numbers = PathNumbers()
+    blocks = [numbers.block(*key) for key in keys]
+    assert all(
+        (a == b) == (x == y)
+        for a, x in zip(keys, blocks, strict=True)
+        for b, y in zip(keys, blocks, strict=True)
+    )
+
+
+def test_a_block_has_room_for_all_its_leaves():
+    block = PathNumbers().block("x")
+    assert block % LEAVES == 0
+    assert 0 < block <= (1 << 64) - LEAVES
+
+
+def test_a_block_has_room_for_more_leaves_than_a_chat_has_messages():
+    assert LEAVES > CAP + 1
+
+
+def test_nobody_can_tell_a_number_beforehand():
+    assert PathNumbers().block("x") != PathNumbers().block("x")
+
+
+class Digests:
+    """Stands for blake2b, and gives these one after the other: the block's half and the owner's."""
+
+    def __init__(self, *digests):
+        self._digests = iter(digests)
+
+    def __call__(self, data, key, digest_size):
+        block, owner = next(self._digests)
+        self._digest = block.to_bytes(8, "little") + owner.to_bytes(8, "little")
+        return self
+
+    def digest(self):
+        return self._digest
+
+
+def test_a_number_that_was_given_is_not_given_to_another(monkeypatch):
+    digests = Digests((LEAVES, 1), (LEAVES, 2), (2 * LEAVES, 3), (LEAVES, 1))
+    monkeypatch.setattr(identity_module.hashlib, "blake2b", digests)
+    numbers = PathNumbers()
+    assert [numbers.block(name) for name in "aba"] == [LEAVES, 2 * LEAVES, LEAVES]
+
+
+def test_zero_is_never_given(monkeypatch):
+    monkeypatch.setattr(identity_module.hashlib, "blake2b", Digests((1, 5), (LEAVES, 5)))
+    assert PathNumbers().block("x") == LEAVES

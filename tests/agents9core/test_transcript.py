@@ -1,0 +1,725 @@
+"""A transcript that grows, is torn, shrinks, is replaced, goes: what is read of it, and as what."""
+
+import os
+import threading
+import time
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents9core import lines as lines_module
+from agents9core import transcript as transcript_module
+from agents9core.errors import Denied, Gone, Malformed, NotFound, Unavailable
+from agents9core.harness import claude_chat, codex_chat
+from agents9core.identity import PathNumbers
+from agents9core.record import read_object
+from agents9core.render import make, render
+from agents9core.session import Source
+from agents9core.store import Root
+from agents9core.transcript import Transcripts
+from tests.agents9core.chatlines import line
+
+
+def said(text, **fields):
+    return line(type="user", message={"content": text}, **fields) + b"\n"
+
+
+def texts(visit):
+    """Read every message of a visit back from its files."""
+    index = visit.index
+    return [_text(visit, index.read, index.place(id_)) for id_ in range(len(index))]
+
+
+def _text(visit, read, place):
+    if place.pieces is not None:
+        made = (
+            piece.literal or make(piece.how, visit.read(place.at + piece.at, piece.length))
+            for piece in place.pieces
+        )
+        return b"".join(made).decode().rstrip("\n")
+    record = read_object(visit.read(place.at, place.length), read)
+    return render(record.messages[place.nth].parts).decode().rstrip("\n")
+
+
+class Scene:
+    """Transcripts below a directory, looked at as the server does."""
+
+    def __init__(self, path, budget_bytes=transcript_module.BUDGET_BYTES):
+        self.root = Root(str(path))
+        self.path = path / "t.jsonl"
+        self.transcripts = Transcripts(PathNumbers(), budget_bytes)
+
+    def visit(self, *sources, read=claude_chat.read, missing_base=None):
+        return self.transcripts.visit(sources or (Source(self.root, (self.path.name,)),), read, missing_base)
+
+    def texts(self, *sources, **how):
+        with self.visit(*sources, **how) as visit:
+            return texts(visit)
+
+    def identity(self, **how):
+        with self.visit(**how) as visit:
+            return visit.transcript, visit.generation, visit.number
+
+    def append(self, data):
+        with open(self.path, "ab") as file:
+            file.write(data)
+
+
+@pytest.fixture
+def scene(tmp_path):
+    return Scene(tmp_path)
+
+
+def tick():
+    """Let the file system's clock go on, and a look be long enough after the last write."""
+    time.sleep(0.03)
+
+
+# Growth
+
+
+def test_what_is_appended_is_read_and_nothing_before_it_again(scene, monkeypatch):
+    scene.path.write_bytes(said("one"))
+    tick()
+    first = scene.identity()
+    scene.append(said("two"))
+    reads = []
+    real = os.pread
+    monkeypatch.setattr(os, "pread", lambda fd, n, at: reads.append(at) or real(fd, n, at))
+    with scene.visit() as visit:
+        assert len(visit.index) == 2
+    assert len(said("one")) in reads
+    assert scene.identity() == first
+
+
+def test_where_nothing_moved_nothing_is_read(scene, monkeypatch):
+    scene.path.write_bytes(said("one"))
+    tick()
+    scene.identity()
+
+    def read(fd, count, at):
+        raise AssertionError("the file was read")
+
+    monkeypatch.setattr(os, "pread", read)
+    scene.identity()
+
+
+def test_an_unfinished_line_waits_for_its_newline_wherever_it_is_torn(scene):
+    data = (
+        said("one") + line(type="assistant", message={"content": "\u6f22\U0001f600"}) + b"\n" + said("three")
+    )
+    scene.path.write_bytes(b"")
+    whole = [data.index(b"\n", start) + 1 for start in (0, len(said("one")), len(data) - len(said("three")))]
+    for size in range(1, len(data) + 1):
+        scene.append(data[size - 1 : size])
+        with scene.visit() as visit:
+            assert len(visit.index) == sum(size >= end for end in whole)
+            assert (visit.index.skipped, visit.generation) == (0, 0)
+    assert scene.texts() == ["one", "\u6f22\U0001f600", "three"]
+
+
+def test_an_unfinished_line_is_not_read_again_from_its_start_at_each_look(scene, monkeypatch):
+    reads = []
+    real = os.pread
+    monkeypatch.setattr(os, "pread", lambda fd, n, at: reads.append(n) or real(fd, n, at))
+    scene.path.write_bytes(b"")
+    for _ in range(50):
+        scene.append(b"x" * 1000)
+        scene.identity()
+    assert sum(reads) < 50 * (1000 + 4 * 64)
+
+
+def test_the_rest_of_a_torn_line_makes_it_one_skipped_line(scene):
+    scene.path.write_bytes(b'{"type":"us')
+    scene.identity()
+    scene.append(b"\n" + said("next"))
+    with scene.visit() as visit:
+        assert (texts(visit), visit.index.skipped) == (["next"], 1)
+
+
+DATA = b"".join(
+    [
+        said("one", uuid="u1"),
+        b"rubbish\n",
+        said("\u20ac" * 5)[:-1] + said("glued"),
+        b"\0\0" + said("after nuls"),
+        said("one", uuid="u1"),
+        b'{"type":"user","message":{"content":"\\ud800"}}\n',
+        said([{"type": "tool_result", "tool_use_id": "t", "content": "r"}]),
+    ]
+)
+
+
+@given(st.lists(st.integers(0, len(DATA)), max_size=10), st.integers(1, 70))
+def test_any_steps_of_growth_give_the_same_chat(tmp_path_factory, sizes, chunk):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(transcript_module, "_CHUNK", chunk)
+        scene = Scene(tmp_path_factory.mktemp("grown"))
+        scene.path.write_bytes(b"")
+        known: list[str] = []
+        for start, end in zip([0, *sorted(sizes)], [*sorted(sizes), len(DATA)], strict=True):
+            scene.append(DATA[start:end])
+            before, known = known, scene.texts()
+            assert known[: len(before)] == before
+        assert known == ["one", "\u20ac" * 5, "glued", "after nuls", "\ufffd", "r"]
+
+
+def test_a_line_longer_than_a_chunk_is_read_whole(scene, monkeypatch):
+    monkeypatch.setattr(transcript_module, "_CHUNK", 16)
+    scene.path.write_bytes(said("a") + said("b" * 500) + said("c"))
+    assert scene.texts() == ["a", "b" * 500, "c"]
+
+
+def test_a_line_over_the_cap_is_skipped_unread(scene, monkeypatch):
+    monkeypatch.setattr(transcript_module, "LONGEST", 1 << 20)
+    scene.path.write_bytes(said("one"))
+    with open(scene.path, "r+b") as file:
+        file.seek(3 << 20)
+        file.write(b"\n" + said("two"))
+    with scene.visit() as visit:
+        assert (texts(visit), visit.index.skipped) == (["one", "two"], 1)
+        assert visit.index.skipped_at == [len(said("one"))]
+
+
+def test_a_line_as_long_as_the_cap_is_read(scene, monkeypatch):
+    monkeypatch.setattr(transcript_module, "LONGEST", len(said("one")) - 1)
+    scene.path.write_bytes(said("one"))
+    assert scene.texts() == ["one"]
+
+
+def test_the_cap_is_256_mebibytes():
+    assert lines_module.LONGEST == 256 << 20
+
+
+def test_a_file_of_nuls_has_no_messages(scene):
+    scene.path.write_bytes(b"")
+    os.truncate(scene.path, 5 << 20)
+    with scene.visit() as visit:
+        assert (len(visit.index), visit.index.skipped) == (0, 0)
+
+
+def test_an_empty_file_is_an_empty_chat(scene):
+    scene.path.write_bytes(b"")
+    assert scene.texts() == []
+
+
+# Another transcript
+
+
+def truncated(path):
+    os.truncate(path, len(said("one")))
+
+
+def truncated_and_written(path):
+    path.write_bytes(said("other") * 9)
+
+
+def replaced(path):
+    beside = path.with_suffix(".new")
+    beside.write_bytes(path.read_bytes())
+    beside.rename(path)
+
+
+def deleted_and_made_again(path):
+    data = path.read_bytes()
+    path.unlink()
+    path.write_bytes(data)
+
+
+def rewritten_in_place(path):
+    path.write_bytes(path.read_bytes().replace(b"two", b"TWO"))
+
+
+def rewritten_and_the_time_put_back(path):
+    stat = os.stat(path)
+    rewritten_in_place(path)
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
+def rewritten_longer(path):
+    path.write_bytes(path.read_bytes().replace(b"one", b"ONE") + said("more"))
+
+
+CHANGES = [
+    truncated,
+    truncated_and_written,
+    replaced,
+    deleted_and_made_again,
+    rewritten_in_place,
+    rewritten_and_the_time_put_back,
+    rewritten_longer,
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_did_not_only_grow_is_another_transcript(scene, change):
+    scene.path.write_bytes(said("one") + said("two") * 3)
+    before = scene.identity()
+    tick()
+    change(scene.path)
+    after = scene.identity()
+    assert before[:2] != after[:2]
+    assert before[2] != after[2]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_another_transcript_is_read_from_its_start(scene, change):
+    scene.path.write_bytes(said("one") + said("two") * 3)
+    scene.identity()
+    tick()
+    change(scene.path)
+    fresh = Scene(scene.path.parent)
+    assert scene.texts() == fresh.texts()
+
+
+@pytest.mark.parametrize("change", [truncated, truncated_and_written, replaced, deleted_and_made_again])
+def test_another_file_is_noticed_also_where_nothing_was_ever_indexed(scene, change):
+    scene.path.write_bytes(said("one") + said("two") * 30)
+    before = scene.identity(read=None)
+    tick()
+    change(scene.path)
+    assert scene.identity(read=None)[2] != before[2]
+
+
+def test_growth_is_no_other_file_where_nothing_was_ever_indexed(scene):
+    scene.path.write_bytes(said("one"))
+    before = scene.identity(read=None)
+    tick()
+    scene.append(said("two"))
+    assert scene.identity(read=None) == before
+
+
+def test_each_generation_has_numbers_of_its_own(scene):
+    numbers = set()
+    for count in (3, 2, 1):
+        scene.path.write_bytes(said("x") * count)
+        numbers.add(scene.identity()[2] >> 20)
+    assert len(numbers) == 3
+
+
+@pytest.mark.parametrize("touch", [os.utime, lambda path: os.chmod(path, 0o600)])
+def test_a_time_that_moves_alone_keeps_everything(scene, touch):
+    scene.path.write_bytes(said("one"))
+    with scene.visit() as visit:
+        before = visit.index
+    tick()
+    touch(scene.path)
+    with scene.visit() as visit:
+        assert visit.index is before
+
+
+def test_a_renamed_file_is_the_same_transcript(scene):
+    scene.path.write_bytes(said("one"))
+    before = scene.identity()
+    scene.path = scene.path.rename(scene.path.with_name("elsewhere.jsonl"))
+    assert scene.identity() == before
+
+
+def test_a_look_that_reads_nothing_does_not_hide_growth(scene):
+    scene.path.write_bytes(said("one"))
+    scene.identity()
+    scene.append(said("two"))
+    scene.identity(read=None)
+    assert scene.texts() == ["one", "two"]
+
+
+# What is no transcript
+
+
+def make_fifo(path):
+    os.mkfifo(path)
+
+
+def make_link(path):
+    path.with_name("real").write_bytes(said("elsewhere"))
+    path.symlink_to("real")
+
+
+@pytest.mark.parametrize(
+    ("put", "error"),
+    [
+        (lambda path: None, NotFound),
+        (make_fifo, Malformed),
+        (make_link, NotFound),
+        (lambda path: path.mkdir(), Malformed),
+    ],
+    ids=["nothing", "fifo", "link", "directory"],
+)
+def test_what_is_no_plain_file_is_neither_followed_nor_waited_for(scene, put, error):
+    put(scene.path)
+    with pytest.raises(error), scene.visit():
+        pass
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read_is_denied(scene):
+    scene.path.write_bytes(b"")
+    scene.path.chmod(0)
+    with pytest.raises(Denied), scene.visit():
+        pass
+
+
+@pytest.mark.parametrize("read", [claude_chat.read, None])
+def test_a_disk_that_fails_is_unavailable(scene, monkeypatch, read):
+    scene.path.write_bytes(said("one"))
+    scene.identity()
+    tick()
+    os.utime(scene.path)
+
+    def fail(fd, count, at):
+        raise OSError(5, "I/O error")
+
+    monkeypatch.setattr(os, "pread", fail)
+    with pytest.raises(Unavailable), scene.visit(read=read):
+        pass
+
+
+def test_after_a_disk_failed_reading_goes_on_where_it_stopped(scene, monkeypatch):
+    monkeypatch.setattr(transcript_module, "_CHUNK", 50)
+    scene.path.write_bytes(said("one") + said("two") + said("three"))
+    real, left = os.pread, [2]
+
+    def fail_once(fd, count, at):
+        left[0] -= 1
+        if left[0] == 0:
+            raise OSError(5, "I/O error")
+        return real(fd, count, at)
+
+    monkeypatch.setattr(os, "pread", fail_once)
+    with pytest.raises(Unavailable), scene.visit():
+        pass
+    assert scene.texts() == ["one", "two", "three"]
+
+
+def test_a_file_that_shrinks_while_it_is_read_ends_there(scene, monkeypatch):
+    scene.path.write_bytes(said("one") + said("two"))
+    real = os.pread
+    monkeypatch.setattr(os, "pread", lambda fd, n, at: real(fd, min(n, max(0, len(said("one")) - at)), at))
+    with scene.visit() as visit:
+        assert len(visit.index) == 1
+
+
+def test_a_line_that_shrinks_before_it_is_read_is_skipped(scene, monkeypatch):
+    monkeypatch.setattr(transcript_module, "_CHUNK", 16)
+    scene.path.write_bytes(said("one"))
+    real = os.pread
+    monkeypatch.setattr(os, "pread", lambda fd, n, at: real(fd, n, at)[:16])
+    with scene.visit() as visit:
+        assert (len(visit.index), visit.index.skipped) == (0, 1)
+
+
+def test_reading_what_is_no_longer_there_is_gone(scene):
+    scene.path.write_bytes(said("one"))
+    with scene.visit() as visit:
+        os.truncate(scene.path, 10)
+        with pytest.raises(Gone):
+            visit.read(0, 20)
+
+
+def test_reading_from_a_disk_that_fails_is_unavailable(scene, monkeypatch):
+    scene.path.write_bytes(said("one"))
+    with scene.visit() as visit:
+        monkeypatch.setattr(os, "pread", lambda fd, n, at: (_ for _ in ()).throw(OSError(5, "I/O error")))
+        with pytest.raises(Unavailable):
+            visit.read(0, 20)
+
+
+# Memory for indexes
+
+
+def test_an_index_dropped_for_room_is_made_again_with_the_same_numbers(tmp_path):
+    scene = Scene(tmp_path, budget_bytes=1)
+    other = tmp_path / "other.jsonl"
+    scene.path.write_bytes(said("one", uuid="u") + said("two"))
+    other.write_bytes(said("else"))
+    with scene.visit() as visit:
+        before, identity, known = visit.index, (visit.generation, visit.number), texts(visit)
+    scene.texts(Source(scene.root, (other.name,)))
+    assert visit.transcript.index is None
+    with scene.visit() as visit:
+        assert visit.index is not before
+        assert ((visit.generation, visit.number), texts(visit)) == (identity, known)
+
+
+def test_a_file_that_grew_meanwhile_keeps_its_numbers(tmp_path):
+    scene = Scene(tmp_path, budget_bytes=1)
+    (tmp_path / "other.jsonl").write_bytes(b"")
+    scene.path.write_bytes(said("one"))
+    before = scene.identity()
+    scene.texts(Source(scene.root, ("other.jsonl",)))
+    scene.append(said("two"))
+    assert (scene.identity(), scene.texts()) == (before, ["one", "two"])
+
+
+def test_a_file_rewritten_meanwhile_is_another(tmp_path):
+    scene = Scene(tmp_path, budget_bytes=1)
+    (tmp_path / "other.jsonl").write_bytes(b"")
+    scene.path.write_bytes(said("one"))
+    before = scene.identity()
+    scene.texts(Source(scene.root, ("other.jsonl",)))
+    tick()
+    scene.path.write_bytes(said("two"))
+    assert scene.identity()[2] != before[2]
+
+
+def test_the_index_used_last_is_kept_whatever_it_takes(tmp_path):
+    scene = Scene(tmp_path, budget_bytes=1)
+    scene.path.write_bytes(said("one"))
+    with scene.visit() as visit:
+        pass
+    assert visit.transcript.index is visit.index
+
+
+def test_the_least_recently_used_are_dropped_first(tmp_path):
+    scene = Scene(tmp_path)
+    sources = [(Source(scene.root, (f"{number}.jsonl",)),) for number in range(3)]
+    visits = []
+    for number in range(3):
+        (tmp_path / f"{number}.jsonl").write_bytes(said("x"))
+        with scene.visit(*sources[number]) as visit:
+            visits.append(visit)
+    held = sum(visit.index.nbytes for visit in visits)
+    scene.transcripts._budget_bytes = held - 1
+    scene.texts(*sources[0])
+    assert [visit.transcript.index is None for visit in visits] == [False, True, False]
+
+
+# Several files, one transcript
+
+
+def meta(**fields):
+    return line(type="session_meta", ordinal=0, payload=fields) + b"\n"
+
+
+def answer(text, **fields):
+    payload = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+    return line(type="response_item", payload=payload, **fields) + b"\n"
+
+
+def called(id_, name="exec"):
+    payload = {"type": "function_call", "call_id": id_, "name": name, "arguments": "{}"}
+    return line(type="response_item", payload=payload) + b"\n"
+
+
+def result(id_):
+    payload = {"type": "function_call_output", "call_id": id_, "output": "done"}
+    return line(type="response_item", payload=payload) + b"\n"
+
+
+class Fork(Scene):
+    """A rollout that begins with others."""
+
+    def __init__(self, path):
+        super().__init__(path)
+        self.sources = []
+
+    def put(self, name, data, limit=None):
+        (self.path.parent / name).write_bytes(data)
+        self.sources.append(Source(self.root, (name,), limit))
+
+    def visit(self, *sources, read=codex_chat.read, missing_base=None):
+        return super().visit(*(sources or self.sources), read=read, missing_base=missing_base)
+
+    def append_to(self, name, data):
+        with open(self.path.parent / name, "ab") as file:
+            file.write(data)
+
+
+@pytest.fixture
+def fork(tmp_path):
+    return Fork(tmp_path)
+
+
+@pytest.fixture
+def three(fork):
+    """Three files: what is left of each after its limit is not the chat's."""
+    for name, own in (("a", answer("a1") + answer("a2")), ("b", meta() + answer("b1"))):
+        fork.put(name, own + answer(f"{name}: no"), limit=len(own))
+    fork.put("c", meta() + answer("c1"))
+    return fork
+
+
+def test_bases_come_first_each_to_its_limit(three):
+    assert three.texts() == ["a1", "a2", "b1", "c1"]
+
+
+def test_only_the_last_file_grows(three):
+    before = three.identity()
+    for name in "abc":
+        three.append_to(name, answer(f"{name} more"))
+    assert three.texts() == ["a1", "a2", "b1", "c1", "c more"]
+    assert three.identity() == before
+
+
+def test_places_run_over_all_files(three):
+    with three.visit() as visit:
+        size_a = three.sources[0].limit
+        assert visit.index.place(0).at == 0
+        assert visit.index.place(2).at == size_a + len(meta())
+        assert visit.read(size_a, len(meta())) == meta()
+
+
+def test_calls_are_answered_across_the_cut(fork):
+    base = called("c1", "Grep")
+    fork.put("a", base, limit=len(base))
+    fork.put("b", result("c1"))
+    with fork.visit() as visit:
+        assert [visit.index.kind(id_) for id_ in range(2)] == ["grep", "grep-result"]
+
+
+def test_an_unfinished_line_at_the_cut_is_no_message(fork):
+    fork.put("a", answer("a1") + answer("a2"), limit=len(answer("a1")) + 9)
+    fork.put("b", answer("b1"))
+    assert fork.texts() == ["a1", "b1"]
+
+
+def test_a_base_of_no_bytes_is_nothing(fork):
+    fork.put("a", answer("a1"), limit=0)
+    fork.put("b", answer("b1"))
+    assert fork.texts() == ["b1"]
+
+
+def test_each_file_has_inherited_records_of_its_own(fork):
+    base = meta(subagent_history_start_ordinal=5) + answer("no", ordinal=3) + answer("a", ordinal=5)
+    fork.put("a", base, limit=len(base))
+    fork.put("b", meta() + answer("b", ordinal=3))
+    assert fork.texts() == ["a", "b"]
+
+
+def spoilt_at_its_start(path):
+    path.write_bytes(path.read_bytes().replace(b"{", b"[", 1) + b"longer")
+
+
+@pytest.mark.parametrize("change", [truncated, truncated_and_written, spoilt_at_its_start, replaced])
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_a_base_that_changes_makes_another_transcript(three, change, name):
+    before = three.identity()
+    tick()
+    change(three.path.parent / name)
+    assert three.identity()[2] != before[2]
+
+
+def test_a_base_that_gets_the_bytes_it_lacked_makes_another_transcript(fork):
+    fork.put("a", answer("a1"), limit=len(answer("a1") + answer("a2")))
+    fork.put("b", answer("b1"))
+    before = fork.identity()
+    fork.append_to("a", answer("a2") + answer("a3"))
+    assert fork.identity()[2] != before[2]
+    assert fork.texts() == ["a1", "a2", "b1"]
+
+
+def test_a_base_that_is_not_there_is_not_found(fork):
+    fork.put("b", answer("b1"))
+    with pytest.raises(NotFound), fork.visit(Source(fork.root, ("a",), 10), *fork.sources):
+        pass
+
+
+def test_a_missing_base_is_said_first_and_its_coming_makes_another_transcript(fork):
+    fork.put("b", answer("b1"))
+    with fork.visit(missing_base="0195a7c4") as visit:
+        notice, own = texts(visit)
+    assert "0195a7c4" in notice
+    assert own == "b1"
+    assert fork.identity()[2] != visit.number
+
+
+def test_the_same_file_alone_is_another_transcript_than_behind_its_base(three):
+    with three.visit() as behind, three.visit(three.sources[-1]) as alone:
+        assert behind.number != alone.number
+
+
+def test_a_base_may_be_compressed(fork):
+    base = answer("a1") + answer("\u20ac" * 1000)
+    packed = zstandard.ZstdCompressor().compress(base + answer("no"))
+    fork.put("a.jsonl.zst", packed, limit=len(base))
+    fork.put("b", answer("b1"))
+    assert fork.texts() == ["a1", "\u20ac" * 1000, "b1"]
+
+
+def test_a_compressed_base_is_inflated_once(fork, monkeypatch):
+    base = answer("a1")
+    fork.put("a.jsonl.zst", zstandard.ZstdCompressor().compress(base), limit=len(base))
+    fork.put("b", answer("b1"))
+    before = fork.identity()
+    monkeypatch.setattr("agents9core.inflated.inflate", None)
+    fork.append_to("b", answer("b2"))
+    assert (fork.texts(), fork.identity()) == (["a1", "b1", "b2"], before)
+
+
+def test_a_compressed_base_that_is_damaged_is_malformed(fork):
+    fork.put("a.jsonl.zst", b"rubbish", limit=10)
+    fork.put("b", answer("b1"))
+    with pytest.raises(Malformed), fork.visit():
+        pass
+
+
+def test_few_inflated_files_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr("agents9core.inflated._KEPT", 2)
+    transcripts = Transcripts(PathNumbers())
+    open_before = len(os.listdir("/proc/self/fd"))
+    for number in range(6):
+        fork = Fork(tmp_path)
+        fork.transcripts = transcripts
+        fork.put(f"{number}.zst", zstandard.ZstdCompressor().compress(answer("a")), limit=len(answer("a")))
+        fork.put("own", answer("b"))
+        assert fork.texts() == ["a", "b"]
+    assert len(os.listdir("/proc/self/fd")) == open_before + 2
+
+
+# Several readers
+
+
+def test_reading_while_another_appends_never_shows_a_wrong_message(scene):
+    scene.path.write_bytes(said("0"))
+    wrong, stop = [], threading.Event()
+
+    def look():
+        while not stop.is_set():
+            known = scene.texts()
+            if known != [str(number) for number in range(len(known))]:
+                wrong.append(known)
+
+    readers = [threading.Thread(target=look) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    for number in range(1, 200):
+        one = said(str(number))
+        scene.append(one[:20])
+        scene.append(one[20:])
+    stop.set()
+    for reader in readers:
+        reader.join()
+    assert not wrong
+    assert len(scene.texts()) == 200
+
+
+def test_a_long_first_scan_holds_up_nobody_elses_transcript(scene, tmp_path):
+    slow, reading, go_on = tmp_path / "slow.jsonl", threading.Event(), threading.Event()
+    slow.write_bytes(said("slow"))
+    scene.path.write_bytes(said("quick"))
+
+    def read_slowly(data):
+        reading.set()
+        assert go_on.wait(10)
+        return claude_chat.read(data)
+
+    reader = threading.Thread(
+        target=scene.texts, args=(Source(scene.root, (slow.name,)),), kwargs={"read": read_slowly}
+    )
+    reader.start()
+    assert reading.wait(10)
+    assert scene.texts() == ["quick"]
+    go_on.set()
+    reader.join()
+
+
+def test_no_descriptor_is_left_open(three):
+    three.texts()
+    before = sorted(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        three.texts()
+    with pytest.raises(NotFound), three.visit(*three.sources, Source(three.root, ("gone",))):
+        pass
+    assert sorted(os.listdir("/proc/self/fd")) == before
