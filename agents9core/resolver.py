@@ -26,6 +26,8 @@ REUSE_SECONDS = 0.05
 _SCAN_SHARE = 5
 """Answers about single agents scan for at most a fifth of the time: a scan serves so many of its lengths."""
 
+_WORDS_SHOWN = 6
+
 log = logging.getLogger(__name__)
 
 
@@ -61,6 +63,21 @@ class _Scan:
     """By harness."""
     listed: set[str]
     """The harnesses that were listed from it: a listing of all is one scan, of one twice is two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What one process is to this server, an agent or not."""
+
+    pid: int
+    harness: str | None = None
+    """Whose it is; None: no harness's."""
+    home: str | None = None
+    """Where it keeps its files."""
+    session: Session | None = None
+    """None: it is no agent."""
+    why: str = ""
+    """Why it is none."""
 
 
 class Resolver:
@@ -130,6 +147,29 @@ class Resolver:
     def started_ns(self, agent: Agent) -> int:
         """Return when an agent's process started, in nanoseconds since 1970."""
         return self._table.started_ns(agent.start)
+
+    def examine(self, pid: int) -> Examination:
+        """Say what a process is, or why it is no agent. Raises NotFound where there is no such process."""
+        process = self._table.glance(pid)
+        if process is None:
+            if pid not in self._table.pids():
+                raise NotFound(f"there is no process {pid}")
+            return Examination(pid, why="it has ended, and its parent has not taken notice")
+        if not self._table.is_ours(process):
+            return Examination(pid, why=f"it is another user's: uid {process.real_uid()}")
+        name = self._recognised(process)
+        if name is None:
+            return Examination(pid, why=_unknown(process))
+        if self._is_empty(name):
+            return Examination(pid, name, why=f"there is no {self.root(name)}")
+        home = self._home(HARNESSES[name], process)
+        try:
+            session = self._answer(_agent(name, process), process)
+        except Gone:
+            raise NotFound(f"process {pid} has just ended") from None
+        return Examination(
+            pid, name, home, session, "" if session else "it is a spare process, or a parked one"
+        )
 
     def _is_listed(self, harness: str, process: Process) -> bool:
         try:
@@ -247,6 +287,14 @@ class Resolver:
 
 def _agent(harness: str, process: Process) -> Agent:
     return Agent(harness, process.pid, process.start)
+
+
+def _unknown(process: Process) -> str:
+    """Say what is to be seen of a process that is no harness's."""
+    if process.forked:
+        return "it is a copy of its parent, and has run no program of its own yet"
+    words = " ".join((process.argv() or ())[:_WORDS_SHOWN])
+    return f"no harness knows it, or it is a tool of one: {process.comm!r}, started as {words!r}"
 
 
 def _is_other(now: Process | None, process: Process) -> bool:

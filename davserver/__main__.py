@@ -3,6 +3,7 @@
 main
   serve   Resolver → build_tree → App → HttpDoor, and → 9P Server; waits for a signal; stops both
   ps      walks the same tree as any client and prints what its fact files say
+  doctor  asks the Resolver for what each rung of an agent's ladder saw, and reads its transcript
 """
 
 import argparse
@@ -18,11 +19,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from agents9core import __version__
+from agents9core.errors import NotFound
 from agents9core.harness import HARNESSES
 from agents9core.resolver import Resolver
 from agents9core.tree import build_tree
 from davserver.address import Tcp, Unix, parse_listener, parse_tcp
 from davserver.app import App
+from davserver.doctor import Doctor, as_text
+from davserver.doctor import as_json as diagnoses_as_json
 from davserver.http import HttpDoor
 from davserver.ninep.server import Server
 from davserver.ninep.shape import Owner
@@ -81,6 +85,13 @@ def _parser() -> argparse.ArgumentParser:
     ps = commands.add_parser("ps", parents=[finding], help="list the agents that run")
     ps.add_argument("--json", action="store_true", help="print a JSON array")
     ps.set_defaults(run=_ps)
+
+    doctor = commands.add_parser("doctor", parents=[finding], help="say how each agent's session was found")
+    doctor.add_argument(
+        "pid", metavar="PID", nargs="?", type=_or_explain(_parse_pid), help="only this process"
+    )
+    doctor.add_argument("--json", action="store_true", help="print a JSON array")
+    doctor.set_defaults(run=_doctor)
     return parser
 
 
@@ -107,6 +118,12 @@ def _parse_root(text: str) -> tuple[str, str]:
     return name, str(Path(path).expanduser().absolute())
 
 
+def _parse_pid(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 20):
+        raise ValueError(f"{text!r} is not a process id")
+    return int(text)
+
+
 def _parse_directory(text: str) -> str:
     if not Path(text).is_dir():
         raise ValueError(f"{text} is not a directory")
@@ -123,6 +140,22 @@ def _ps(options: argparse.Namespace) -> int:
         print(as_json(agents))
     elif agents:
         print(as_table(agents))
+    else:
+        print("agents9: no agent runs", file=sys.stderr)
+    return 0
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    doctor = Doctor(_resolver(options))
+    try:
+        found = doctor.agents() if options.pid is None else [doctor.process(options.pid)]
+    except NotFound as exc:
+        print(f"agents9: {exc}", file=sys.stderr)
+        return 1
+    if options.json:
+        print(diagnoses_as_json(found))
+    elif found:
+        print(as_text(found))
     else:
         print("agents9: no agent runs", file=sys.stderr)
     return 0

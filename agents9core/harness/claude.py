@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import msgspec
 
 from agents9core.errors import TreeError
+from agents9core.harness import node
 from agents9core.harness.claude_agents import Subagents
 from agents9core.process import Process, ProcessTable
 from agents9core.remembered import Remembered
@@ -21,7 +22,6 @@ from agents9core.session import Session, Source
 from agents9core.store import Root, parse_object, text_of
 
 _NODE = ("node", "nodejs")
-_NODE_VALUED = ("-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions")
 _PACKAGE = "@anthropic-ai/claude-code/"
 _INSTALLED = ("/claude/versions/", "/ccd-cli/")
 _NEVER = ("rg", "bfs", "ugrep", "sh", "bash", "dash", "zsh")
@@ -52,7 +52,7 @@ def owns(process: Process) -> bool:
         return False
     named = "claude" in (process.comm, name)
     if name in _NODE:
-        script = _script(arguments)
+        script = node.script(arguments)
         named |= _PACKAGE in "".join(arguments[script : script + 1])
         arguments = arguments[script + 1 :]
     else:
@@ -62,14 +62,6 @@ def owns(process: Process) -> bool:
 
 def _is_installed(path: str | None) -> bool:
     return path is not None and any(place in f"/{path}" for place in _INSTALLED)
-
-
-def _script(arguments: tuple[str, ...]) -> int:
-    """Return where node's script stands among its arguments; past the end where it has none."""
-    at = 0
-    while at < len(arguments) and arguments[at].startswith("-"):
-        at += 2 if arguments[at] in _NODE_VALUED else 1
-    return at
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +113,7 @@ class Claude:
             record_mtime_ns=mtime_ns,
             steps=(
                 f"registry: session {id or 'not named'}",
-                f"transcript: {os.path.join(root.path, *place) if place else 'none yet'}",
+                *_unwritten(root, id if place is None else None),
             ),
         )
 
@@ -180,6 +172,10 @@ class _Hit:
     size: int
     mtime_ns: int
     path: tuple[str, str]
+
+
+def _unwritten(root: Root, id: str | None) -> tuple[str, ...]:
+    return (f"transcript: no {id}.jsonl in a directory of {root.path} yet",) if id else ()
 
 
 def _search(root: Root, name: str) -> _Hit | None:

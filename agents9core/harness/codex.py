@@ -16,7 +16,7 @@ from agents9core.errors import TreeError
 from agents9core.harness.codex_agents import subagents
 from agents9core.harness.names import ThreadNames
 from agents9core.harness.rollout import Rollout, Rollouts, parse_uuid
-from agents9core.harness.threads import Choice, Held, Key, Thread, Tui, assign, choose
+from agents9core.harness.threads import Choice, Held, Key, Thread, Tui, assign, choose, why_none
 from agents9core.lock import Locks, read_locks
 from agents9core.process import OpenFile, Process, ProcessTable, without_deleted
 from agents9core.remembered import Remembered
@@ -133,6 +133,8 @@ class _Look(NamedTuple):
     tuis: frozenset[Key]
     threads: Mapping[str, Thread]
     given: Mapping[Key, Thread]
+    doubts: Mapping[Key, str]
+    """Why the others have none."""
 
 
 class Codex:
@@ -158,7 +160,8 @@ class Codex:
         thread = self._chosen(process, held)
         if thread is not None:
             threads = _sessions(place, held) if len(held.threads()) > 1 else ()
-            return replace(_session(place, thread, thread.via), threads=threads, steps=held.steps)
+            steps = (*held.steps, "daemon: not asked")
+            return replace(_session(place, thread, thread.via), threads=threads, steps=steps)
         thread, seen = self._in_daemon(process, asked, place, peers)
         session = _session(place, thread, "daemon") if thread else Session(via="none")
         return replace(session, steps=(*held.steps, *seen))
@@ -236,7 +239,7 @@ class Codex:
     ) -> tuple[Thread | None, list[str]]:
         """Return the thread of the home's shared daemon that can only be this TUI's."""
         if not _uses_daemon(asked):
-            return None, []
+            return None, ["daemon: not asked: it is no terminal interface, or was told --no-daemon"]
         key = (process.pid, process.start)
         with self._lock:
             look = self._looks.get(home.path)
@@ -244,9 +247,8 @@ class Codex:
             look = self._look_at_all(process, home, peers)
             with self._lock:
                 self._looks[home.path] = look
-        return look.given.get(key), [
-            f"daemon: {len(look.threads)} threads, {len(look.tuis)} TUIs without one of their own"
-        ]
+        seen = f"daemon: {len(look.threads)} threads, {len(look.tuis)} TUIs without one of their own"
+        return look.given.get(key), [seen, *(f"daemon: {doubt}" for doubt in [look.doubts.get(key)] if doubt)]
 
     def _look_at_all(self, process: Process, home: Home, peers: Peers) -> _Look:
         """Give each TUI of a home the daemon's thread that can only be its."""
@@ -265,7 +267,9 @@ class Codex:
             for key in given:
                 self._given[key] = given[key]
         found = {key: threads[choice.thread] for key, choice in given.items()}
-        return _Look(began, frozenset(tui.key for tui in tuis), threads, found)
+        without = [tui for tui in tuis if tui.key not in given]
+        doubts = {tui.key: why_none(tui, tuis, threads.values(), given) for tui in without}
+        return _Look(began, frozenset(tui.key for tui in tuis), threads, found, doubts)
 
     def _tui(self, process: Process, asked: Invocation) -> Tui:
         named = parse_uuid(asked.words[0]) if asked.command == "resume" and asked.words else None

@@ -134,7 +134,7 @@ class Dsh:
         chosen = self._chosen(process, found)
         if chosen is None:
             return Session(via="none", steps=tuple(steps))
-        steps.append(_said(chosen))
+        steps += _said(chosen)
         threads = tuple(_session(one) for _, one in sorted(found.items())) if len(found) > 1 else ()
         return _session(chosen, threads, tuple(steps))
 
@@ -259,11 +259,12 @@ def _is_plain(one: Open) -> bool:
     return one.path is not None and not one.path[-1].endswith(".zstd")
 
 
-def _said(one: Open) -> str:
+def _said(one: Open) -> list[str]:
     if one.path is None:
-        return "transcript: none yet"
-    served = "" if _is_plain(one) else ": compressed, and not served"
-    return f"transcript: {os.path.join(one.place.root.path, *one.path)}{served}"
+        return [f"transcript: {one.place.path} has none yet"]
+    if not _is_plain(one):
+        return [f"transcript: {os.path.join(one.place.root.path, *one.path)}: compressed, and not served"]
+    return []
 
 
 def _session(one: Open, threads: tuple[Session, ...] = (), steps: tuple[str, ...] = ()) -> Session:

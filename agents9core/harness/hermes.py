@@ -40,9 +40,10 @@ Entry = dict[str, object]
 def owns(process: Process) -> bool:
     """Say whether a process is a hermes: comm `hermes` (it names itself so), or python with its script.
 
-    Not the terminal interface in front of one (node), nor another program of that name.
+    Started by its script it has the script's name. Not the terminal interface in front of one (node), nor
+    another program of that name.
     """
-    argv = process.argv()
+    argv = process.argv() if process.comm in _SCRIPTS or process.comm.startswith("python") else None
     if not argv:
         return False
     named = process.comm == "hermes"

@@ -151,7 +151,7 @@ class Omp:
             cwd=told.cwd,
             title=told.title,
             sources=(Source(*transcript),) if head else (),
-            steps=(*steps, f"transcript: {transcript.full_path if head else 'none yet'}"),
+            steps=steps if head else (*steps, f"transcript: {transcript.full_path} is not written yet"),
         )
 
     def _head(self, transcript: Transcript) -> Head | None:

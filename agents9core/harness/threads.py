@@ -1,7 +1,8 @@
-"""Which of codex's threads a process is in. Pure: what is open goes in, an answer comes out.
+"""Which of its threads a process is in. Pure: what is open goes in, an answer comes out.
 
-A process may hold several threads of its own, and the terminal interfaces of 0.171 hold none: their threads
-live in a daemon that all of a home share, and nothing links the two. See the ladder in docs/DESIGN.md.
+A process may hold several threads of its own (`choose`: not only codex's), and the terminal interfaces of
+codex 0.171 hold none: their threads live in a daemon that all of a home share, and nothing links the two. See
+the ladder in docs/DESIGN.md.
 """
 
 from collections import Counter
@@ -107,6 +108,19 @@ def assign(tuis: list[Tui], threads: Iterable[Thread], before: Mapping[Key, Choi
         given |= sure
         free = {id: thread for id, thread in free.items() if id not in given.values()}
     return {key: Choice(id, frozenset(written)) for key, id in given.items()}
+
+
+def why_none(tui: Tui, tuis: list[Tui], threads: Iterable[Thread], given: Mapping[Key, Choice]) -> str:
+    """Say why a TUI has none of the daemon's threads. Pure."""
+    has = {choice.thread for choice in given.values()}
+    fitting = [thread for thread in threads if _fits(tui, thread)]
+    free = [thread for thread in fitting if thread.id not in has]
+    rivals = sum(any(_fits(other, thread) for thread in free) for other in tuis)
+    if not fitting:
+        return f"none was started in {tui.directory} by a TUI after this one"
+    if not free:
+        return "those that fit are other TUIs'"
+    return f"{len(free)} of them and {rivals} TUIs fit each other, and cannot be told apart"
 
 
 def _claimed(tui: Tui, written: Mapping[str, Thread], before: Choice | None) -> str | None:

@@ -100,9 +100,10 @@ def test_a_whole_table(proc, tmp_path, resolver):
             resolver.agent(harness, pid)
 
 
-@pytest.mark.parametrize("name", ["omp", "dsh", "hermes"])
-def test_harnesses_that_are_not_known_yet_are_empty(proc, resolver, name):
-    proc.put(5, name, [name])
+@pytest.mark.parametrize("name", list(HARNESSES))
+def test_a_shell_that_speaks_of_a_harness_is_none(proc, resolver, name):
+    proc.put(5, "bash", ["bash", "-c", name])
+    proc.put(6, "bash", ["bash", name])
     assert resolver.agents(name) == []
 
 

@@ -1,0 +1,189 @@
+"""`agents9 doctor`: why an agent has the chat that it has, or none.
+
+For each agent every rung of its harness's ladder and what it saw, the files of its transcript, and the lines
+of them that could not be read.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from os.path import join
+
+import msgspec
+
+from agents9core.errors import TreeError
+from agents9core.facts import line
+from agents9core.harness import HARNESSES
+from agents9core.identity import PathNumbers
+from agents9core.record import Read
+from agents9core.resolver import Examination, Resolver
+from agents9core.session import Session, Source
+from agents9core.transcript import Transcripts
+
+OFFSETS_SHOWN = 10
+_INDENT = 12
+
+
+class Rung(msgspec.Struct):
+    """What one rung of the ladder saw; `transcript` is none, and says what there is to say of the file."""
+
+    rung: str
+    answered: bool
+    saw: list[str]
+
+
+class File(msgspec.Struct):
+    """A file of a transcript."""
+
+    path: str
+    bytes: int | None
+    """Its size; None: it is not to be read."""
+    limit: int | None
+    """How many bytes from its start belong to the transcript; None: all."""
+
+
+class Transcript(msgspec.Struct):
+    """What a session's files hold."""
+
+    session: str | None
+    files: list[File]
+    messages: int | None
+    """None: there is nothing to read, or transcripts of this harness are not read."""
+    skipped: int | None
+    """Lines that could not be read, whole or in part."""
+    skipped_at: list[int]
+    """Where the first of them begin in the transcript, in bytes."""
+    trouble: str | None
+    """Why the files are not read."""
+
+
+class Diagnosis(msgspec.Struct):
+    """All there is to say about one process."""
+
+    pid: int
+    harness: str | None
+    home: str | None
+    via: str | None
+    session: str | None
+    why: str | None
+    """Why it is no agent; None: it is one."""
+    ladder: list[Rung]
+    transcript: Transcript | None
+    threads: list[Transcript]
+
+
+class Doctor:
+    """Looks at processes as the server would."""
+
+    def __init__(self, resolver: Resolver) -> None:
+        self._resolver = resolver
+        self._transcripts = Transcripts(PathNumbers())
+
+    def agents(self) -> list[Diagnosis]:
+        """Return what is to be said of each agent that runs."""
+        return list(self._agents())
+
+    def process(self, pid: int) -> Diagnosis:
+        """Return what is to be said of a process, an agent or not. Raises NotFound: there is none."""
+        return self._diagnosis(self._resolver.examine(pid))
+
+    def _agents(self) -> Iterator[Diagnosis]:
+        for harness in HARNESSES:
+            for agent in self._resolver.agents(harness):
+                try:
+                    yield self.process(agent.pid)
+                except TreeError:
+                    continue
+
+    def _diagnosis(self, found: Examination) -> Diagnosis:
+        session = found.session
+        reading = HARNESSES[found.harness].reading if found.harness else None
+        read = reading.read if reading else None
+        return Diagnosis(
+            pid=found.pid,
+            harness=found.harness,
+            home=_clean(found.home),
+            via=session.via if session else None,
+            session=_clean(session.id) if session else None,
+            why=_clean(found.why) if session is None else None,
+            ladder=list(_ladder(session)) if session else [],
+            transcript=self._transcript(session, read) if session else None,
+            threads=[self._transcript(thread, read) for thread in session.threads] if session else [],
+        )
+
+    def _transcript(self, session: Session, read: Read | None) -> Transcript:
+        found = Transcript(_clean(session.id), list(map(_file, session.sources)), None, None, [], None)
+        if not session.sources:
+            return found
+        try:
+            with self._transcripts.visit(session.sources, read, session.missing_base) as visit:
+                if visit.index is None:
+                    found.trouble = "transcripts of this harness are not read into messages"
+                else:
+                    found.messages, found.skipped = len(visit.index), visit.index.skipped
+                    found.skipped_at = visit.index.skipped_at[:OFFSETS_SHOWN]
+        except TreeError as error:
+            found.trouble = _clean(f"{type(error).__name__}: {error}")
+        return found
+
+
+def as_json(diagnoses: Sequence[Diagnosis]) -> str:
+    """Return the diagnoses as a JSON array."""
+    return msgspec.json.format(msgspec.json.encode(diagnoses), indent=1).decode()
+
+
+def as_text(diagnoses: Sequence[Diagnosis]) -> str:
+    """Return the diagnoses as paragraphs for a person to read."""
+    return "\n\n".join("\n".join(_paragraph(diagnosis)) for diagnosis in diagnoses)
+
+
+def _paragraph(found: Diagnosis) -> Iterator[str]:
+    if found.why is not None:
+        yield f"{found.pid}  {found.harness or 'no agent'}: {found.why}"
+        return
+    yield f"{found.pid}  {found.harness}, session {found.session or 'not known'}, via {found.via}"
+    yield _row("home", found.home or "")
+    for rung in found.ladder:
+        for saw in rung.saw:
+            yield _row(rung.rung, saw)
+    if found.transcript is not None:
+        yield from _rows(found.transcript)
+    for thread in found.threads:
+        yield _row("thread", thread.session or "not known")
+        yield from _rows(thread)
+
+
+def _rows(transcript: Transcript) -> Iterator[str]:
+    for file in transcript.files:
+        size = "not readable" if file.bytes is None else f"{file.bytes} bytes"
+        part = "" if file.limit is None else f", of which the first {file.limit} count"
+        yield _row("file", f"{file.path}: {size}{part}")
+    if transcript.trouble is not None:
+        yield _row("messages", transcript.trouble)
+    elif transcript.messages is not None:
+        offsets = " ".join(map(str, transcript.skipped_at))
+        more = " ..." if len(transcript.skipped_at) < (transcript.skipped or 0) else ""
+        where = f", at bytes {offsets}{more}" if offsets else ""
+        yield _row("messages", f"{transcript.messages}; lines skipped: {transcript.skipped}{where}")
+
+
+def _row(name: str, text: str) -> str:
+    return f"  {name:<{_INDENT}}{text}".rstrip()
+
+
+def _ladder(session: Session) -> Iterator[Rung]:
+    said = (text.partition(": ") for text in session.steps)
+    for rung, steps in groupby(said, key=lambda step: step[0]):
+        yield Rung(_clean(rung) or "", rung == session.via, [_clean(saw) or "" for _, _, saw in steps])
+
+
+def _file(source: Source) -> File:
+    try:
+        size = source.root.look(source.path).size
+    except (TreeError, OSError):
+        size = None
+    return File(_clean(join(source.root.path, *source.path)) or "", size, source.limit)
+
+
+def _clean(text: str | None) -> str | None:
+    """Return text as the facts of the tree are shown: nothing in it moves a terminal's cursor."""
+    return None if text is None else line(text).decode().removesuffix("\n")
