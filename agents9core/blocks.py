@@ -1,13 +1,13 @@
 """The content of a message: a string, or a list of blocks, as every harness writes it.
 
 A block is text, a medium that is only named, or of a kind that nobody knows and is then served as its
-JSON. Fields stay raw until somebody asks, so an odd value costs itself only. Pure.
+JSON. What may be long stays raw until somebody asks. Pure.
 """
 
 import msgspec
 from msgspec import Raw
 
-from agents9core.jsontext import as_text
+from agents9core.lenient import decoder
 from agents9core.record import COPY, LITERAL, TEXT, Part
 
 ABSENT = Raw(b"")
@@ -25,20 +25,21 @@ _MEDIA = {
 IMAGE = Part(LITERAL, b"[image]")
 
 
-class Block(msgspec.Struct, frozen=True):
-    """One element of a content list; every field raw."""
+class Block(msgspec.Struct, frozen=True, gc=False):
+    """One element of a content list."""
 
-    type: Raw = ABSENT
+    type: str | None = None
     text: Raw = ABSENT
     thinking: Raw = ABSENT
-    id: Raw = ABSENT
+    id: str | None = None
     name: Raw = ABSENT
     input: Raw = ABSENT
-    tool_use_id: Raw = ABSENT
+    tool_use_id: str | None = None
     content: Raw = ABSENT
 
 
-_block = msgspec.json.Decoder(Block).decode
+_blocks = msgspec.json.Decoder(list[Block]).decode
+_block = decoder(Block)
 _elements = msgspec.json.Decoder(list[Raw]).decode
 _NO_BLOCK = Block()
 
@@ -48,32 +49,39 @@ def first_byte(value: Raw) -> bytes:
     return bytes(memoryview(value)[:1])
 
 
-def elements(value: Raw) -> list[Raw]:
-    """Return the elements of a JSON list; none where the value is something else."""
-    return _elements(value) if first_byte(value) == b"[" else []
+class Content:
+    """A JSON list of blocks; no blocks where the value is something else."""
+
+    def __init__(self, value: Raw) -> None:
+        self._value = value
+        self._elements: list[Raw] | None = None
+        self.blocks = _blocks_of(value)
+
+    def parts(self, number: int) -> list[Part]:
+        """Return what a block shows that is no call, result or thinking; of an unknown kind its JSON."""
+        block = self.blocks[number]
+        if block.type in _TEXTS:
+            return text_parts(block.text)
+        if block.type in _MEDIA:
+            return [Part(LITERAL, _MEDIA[block.type])]
+        if self._elements is None:
+            self._elements = _elements(self._value)
+        return [Part(COPY, self._elements[number])]
 
 
-def block(element: Raw) -> tuple[str, Block]:
-    """Return an element's type and fields; the type is empty where it has none."""
-    if first_byte(element) != b"{":
-        return "", _NO_BLOCK
-    fields = _block(element)
-    return as_text(fields.type) or "", fields
+def _blocks_of(value: Raw) -> list[Block]:
+    if first_byte(value) != b"[":
+        return []
+    try:
+        return _blocks(value)
+    except msgspec.ValidationError:
+        return [_block(each) if first_byte(each) == b"{" else _NO_BLOCK for each in _elements(value)]
 
 
 def text_parts(value: Raw) -> list[Part]:
     """Return a JSON string as a part; none where it is empty or no string."""
     view = memoryview(value)
     return [Part(TEXT, value)] if len(view) > 2 and view[0] == 0x22 else []
-
-
-def block_parts(kind: str, fields: Block, element: Raw) -> list[Part]:
-    """Return what a block that is no call, result or thinking shows."""
-    if kind in _TEXTS:
-        return text_parts(fields.text)
-    if kind in _MEDIA:
-        return [Part(LITERAL, _MEDIA[kind])]
-    return [Part(COPY, element)]
 
 
 def content_parts(value: Raw) -> list[Part]:
@@ -83,7 +91,8 @@ def content_parts(value: Raw) -> list[Part]:
         return text_parts(value)
     if first != b"[":
         return [Part(COPY, value)] if first not in (b"", b"n") else []
-    return [part for element in elements(value) for part in block_parts(*block(element), element)]
+    content = Content(value)
+    return [part for number in range(len(content.blocks)) for part in content.parts(number)]
 
 
 def call_parts(name: Raw, shown: list[Part]) -> list[Part]:

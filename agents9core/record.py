@@ -8,6 +8,7 @@ parser refuses is mended and tried once more before it counts as skipped.
 Pure: no files.
 """
 
+import codecs
 import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -68,6 +69,7 @@ Read = Callable[[bytes], Record]
 
 _NOTHING = re.compile(rb"[\x00 \t\r]*+(?:\xef\xbb\xbf[\x00 \t\r]*+)?")
 _NEAR = 4096
+_PIECE = 1 << 16
 _DEPTH = 200
 """Deeper than this a value is only copied, never looked into; parsers give up near 1,000."""
 _STRING = rb'"(?:[^"\\]++|\\.)*+"'
@@ -90,12 +92,15 @@ def find_records(line: bytes, read: Read) -> Iterator[Found | None]:
     if record is not None:
         yield Found(0, len(line), record)
         return
-    end = 0
-    for start, end in _objects(line):
-        record = read_object(line[start:end], read) if end else None
-        yield Found(start, end, record) if record is not None else None
+    at = end = 0
+    while (at := _begin(line, at)) < len(line):
+        end = _object_end(line, at)
+        record = read_object(line[at:end], read) if end else None
         if record is None:
+            yield None
             return
+        yield Found(at, end, record)
+        at = end
     if not end and line.strip(b" \t\r"):
         yield None
 
@@ -108,19 +113,10 @@ def read_object(data: bytes, read: Read) -> Record | None:
         return _mended(data, read)
 
 
-def _objects(line: bytes) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each value on the line; end 0 where no whole object begins."""
-    at = 0
-    while True:
-        nothing = _NOTHING.match(line, at)
-        at = nothing.end() if nothing else at
-        if at == len(line):
-            return
-        end = _object_end(line, at)
-        yield at, end
-        if not end:
-            return
-        at = end
+def _begin(line: bytes, at: int) -> int:
+    """Return where the next value may begin: after a BOM, NULs and blanks."""
+    nothing = _NOTHING.match(line, at)
+    return nothing.end() if nothing else at
 
 
 def _object_end(line: bytes, start: int) -> int:
@@ -164,13 +160,33 @@ def _mended(data: bytes, read: Read) -> Record | None:
 
 
 def _mend(data: bytearray) -> None:
-    """Put U+FFFD in place of every lone surrogate, and blanks in place of control characters."""
+    """Put U+FFFD in place of every lone surrogate, blanks in place of control characters, ? of bad UTF-8."""
+    _mend_utf8(memoryview(data))
     for damage in _DAMAGE.finditer(data):
         start, end = damage.span()
         if damage.lastgroup == "lone":
             data[start:end] = b"\\ufffd" * ((end - start) // 6)
         elif damage.lastgroup == "controls":
             data[start:end] = b" " * (end - start)
+
+
+def _mend_utf8(data: memoryview) -> None:
+    at = 0
+    while at < len(data):
+        piece = data[at : at + _PIECE]
+        text, used = codecs.utf_8_decode(piece, _MARK_EACH, at + _PIECE >= len(data))
+        piece[:used] = text.encode()
+        at += used
+
+
+def _mark_each(error: UnicodeError) -> tuple[str, int]:
+    """Put a question mark in place of each byte that is no UTF-8."""
+    assert isinstance(error, UnicodeDecodeError)  # noqa: S101 - nothing is encoded with this handler
+    return "?" * (error.end - error.start), error.end
+
+
+_MARK_EACH = "agents9.mark_each"
+codecs.register_error(_MARK_EACH, _mark_each)
 
 
 def _flatten(data: bytearray) -> None:

@@ -6,7 +6,7 @@ its kind where codex wrote one, else by the markers that codex itself tests for.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import groupby
 
 import msgspec
@@ -15,15 +15,14 @@ from msgspec import Raw
 from agents9core.blocks import (
     ABSENT,
     IMAGE,
-    block,
-    block_parts,
+    Content,
     content_parts,
     copied,
-    elements,
     first_byte,
     text_parts,
 )
 from agents9core.jsontext import as_text
+from agents9core.lenient import decoder
 from agents9core.record import CALL, LITERAL, RESULT, Message, Part, Record
 
 _TURNS = {
@@ -72,30 +71,27 @@ _MARKED = re.compile(
     ),
     re.DOTALL | re.IGNORECASE | re.ASCII,
 )
+_MEDIA = ("input_image", "input_audio")
 _WRAPPER = re.compile(r"\s*<(?:image|audio)\b[^>]*>\s*")
 _WRAPPER_END = re.compile(r"\s*</(?:image|audio)>\s*")
 
 
-class _Line(msgspec.Struct, frozen=True):
-    type: Raw = ABSENT
-    timestamp: Raw = ABSENT
-    ordinal: Raw = ABSENT
-    payload: Raw = ABSENT
-    metadata: Raw = ABSENT
+class _Passthrough(msgspec.Struct, frozen=True):
+    content_item_kinds: list[str | None] = []
 
 
-class _Item(msgspec.Struct, frozen=True):
+class _Item(msgspec.Struct, frozen=True, gc=False):
     """A response item, or another payload: the fields that are ever looked at."""
 
-    type: Raw = ABSENT
-    id: Raw = ABSENT
-    role: Raw = ABSENT
+    type: str | None = None
+    id: str | None = None
+    role: str | None = None
     content: Raw = ABSENT
     summary: Raw = ABSENT
     message: Raw = ABSENT
     author: Raw = ABSENT
     name: Raw = ABSENT
-    call_id: Raw = ABSENT
+    call_id: str | None = None
     arguments: Raw = ABSENT
     input: Raw = ABSENT
     action: Raw = ABSENT
@@ -103,23 +99,25 @@ class _Item(msgspec.Struct, frozen=True):
     tools: Raw = ABSENT
     revised_prompt: Raw = ABSENT
     encrypted_content: Raw = ABSENT
-    model: Raw = ABSENT
-    subagent_history_start_ordinal: Raw = ABSENT
-    internal_chat_message_metadata_passthrough: Raw = ABSENT
-
-
-class _Passthrough(msgspec.Struct, frozen=True):
-    content_item_kinds: Raw = ABSENT
+    model: str | None = None
+    subagent_history_start_ordinal: int | None = None
+    internal_chat_message_metadata_passthrough: _Passthrough | None = None
 
 
 class _Metadata(msgspec.Struct, frozen=True):
-    inherited_user_message: Raw = ABSENT
+    inherited_user_message: bool | None = None
 
 
-_line = msgspec.json.Decoder(_Line).decode
-_item = msgspec.json.Decoder(_Item).decode
-_passthrough = msgspec.json.Decoder(_Passthrough).decode
-_metadata = msgspec.json.Decoder(_Metadata).decode
+class _Line(msgspec.Struct, frozen=True, gc=False):
+    type: str | None = None
+    timestamp: str | None = None
+    ordinal: int | None = None
+    payload: _Item | None = None
+    metadata: _Metadata | None = None
+
+
+_line = decoder(_Line)
+_item = decoder(_Item)
 
 _NOTHING = Record()
 _ENCRYPTED = Part(LITERAL, b"[encrypted]")
@@ -128,48 +126,42 @@ _ENCRYPTED = Part(LITERAL, b"[encrypted]")
 def read(data: bytes) -> Record:
     """Return what one line of a rollout says. Raises DecodeError or RecursionError."""
     line = _line(data)
-    kind = as_text(line.type)
-    if kind is None:
+    if line.payload is None:
+        return Record(_said_by_item(_item(data)), line.timestamp)
+    take = _LINES.get(line.type or "")
+    return take(line, line.payload) if take else _NOTHING
+
+
+def _response_item(line: _Line, item: _Item) -> Record:
+    if line.metadata and line.metadata.inherited_user_message:
         return _NOTHING
-    if first_byte(line.payload) == b"":
-        return Record(_said_by_item(_item(data)), as_text(line.timestamp))
-    take = _LINES.get(kind)
-    if take is None or first_byte(line.payload) != b"{":
-        return _NOTHING
-    record = take(_item(line.payload))
-    if record.messages and _is_inherited(line.metadata):
-        return _NOTHING
-    return record._replace(time=as_text(line.timestamp), ordinal=_number(line.ordinal))
+    uid = item.id if item.type == "agent_message" else None
+    return Record(_said_by_item(item), line.timestamp, uid, (), line.ordinal)
 
 
-def _response_item(item: _Item) -> Record:
-    uid = as_text(item.id) if as_text(item.type) == "agent_message" else None
-    return Record(_said_by_item(item), uid=uid)
+def _event(line: _Line, event: _Item) -> Record:
+    turn = _TURNS.get(event.type or "")
+    return Record([], line.timestamp, None, (("turn", turn),), line.ordinal) if turn else _NOTHING
 
 
-def _event(event: _Item) -> Record:
-    turn = _TURNS.get(as_text(event.type) or "")
-    return Record(facts=(("turn", turn),)) if turn else _NOTHING
+def _turn_context(line: _Line, context: _Item) -> Record:
+    facts = (("model", context.model),) if context.model else ()
+    return Record([], line.timestamp, None, facts, line.ordinal)
 
 
-def _turn_context(context: _Item) -> Record:
-    model = as_text(context.model)
-    return Record(facts=(("model", model),)) if model else _NOTHING
+def _compacted(line: _Line, item: _Item) -> Record:
+    return Record(_said("system", text_parts(item.message)), line.timestamp, None, (), line.ordinal)
 
 
-def _compacted(item: _Item) -> Record:
-    return Record(_said("system", text_parts(item.message)))
+def _inter_agent(line: _Line, item: _Item) -> Record:
+    return Record(_agent(item), line.timestamp, item.id, (), line.ordinal)
 
 
-def _inter_agent(item: _Item) -> Record:
-    return Record(_agent(item), uid=as_text(item.id))
+def _session_meta(line: _Line, meta: _Item) -> Record:
+    return Record(ordinal=line.ordinal, starts_at=meta.subagent_history_start_ordinal or 0)
 
 
-def _session_meta(meta: _Item) -> Record:
-    return Record(starts_at=_number(meta.subagent_history_start_ordinal) or 0)
-
-
-_LINES: dict[str, Callable[[_Item], Record]] = {
+_LINES: dict[str, Callable[[_Line, _Item], Record]] = {
     "response_item": _response_item,
     "event_msg": _event,
     "turn_context": _turn_context,
@@ -180,7 +172,7 @@ _LINES: dict[str, Callable[[_Item], Record]] = {
 
 
 def _said_by_item(item: _Item) -> list[Message]:
-    kind = as_text(item.type) or ""
+    kind = item.type or ""
     say = _ITEMS.get(kind)
     if say is not None:
         return say(item)
@@ -192,10 +184,9 @@ def _said_by_item(item: _Item) -> list[Message]:
 
 
 def _message(item: _Item) -> list[Message]:
-    role = as_text(item.role)
-    if role == "user":
+    if item.role == "user":
         return _from_user(item)
-    speaker = "assistant" if role == "assistant" else "system"
+    speaker = "assistant" if item.role == "assistant" else "system"
     return _said(speaker, content_parts(item.content))
 
 
@@ -213,7 +204,7 @@ def _reasoning(item: _Item) -> list[Message]:
 def _image_generation(item: _Item) -> list[Message]:
     name = "image_generation"
     parts = [Part(LITERAL, name.encode()), *text_parts(item.revised_prompt), IMAGE]
-    return [Message(CALL, parts, as_text(item.call_id), name)]
+    return [Message(CALL, parts, item.call_id, name)]
 
 
 _ITEMS: dict[str, Callable[[_Item], list[Message]]] = {
@@ -230,12 +221,12 @@ def _call(kind: str, item: _Item) -> Message:
     named = text_parts(item.name) if name else [Part(LITERAL, kind.removesuffix("_call").encode())]
     given = next((field for field in (item.arguments, item.input, item.action) if _has(field)), ABSENT)
     shown = text_parts(given) if first_byte(given) == b'"' else copied(given)
-    return Message(CALL, named + shown, as_text(item.call_id), name or kind.removesuffix("_call"))
+    return Message(CALL, named + shown, item.call_id, name or kind.removesuffix("_call"))
 
 
 def _output(item: _Item) -> Message:
     shown = content_parts(item.output) if _has(item.output) else copied(item.tools)
-    return Message(RESULT, shown, as_text(item.call_id))
+    return Message(RESULT, shown, item.call_id)
 
 
 def _has(value: Raw) -> bool:
@@ -247,33 +238,27 @@ def _from_user(item: _Item) -> list[Message]:
     if first_byte(item.content) != b"[":
         parts = content_parts(item.content)
         return _said(_role_by_marks(as_text(item.content) or ""), parts)
-    sorted_parts = _sorted_items(elements(item.content), _kinds(item))
     return [
         Message(role, [part for _, parts in group for part in parts])
-        for role, group in groupby(sorted_parts, key=lambda pair: pair[0])
+        for role, group in groupby(_sorted_items(item), key=lambda pair: pair[0])
     ]
 
 
-def _sorted_items(items: list[Raw], kinds: list[str | None]) -> list[tuple[str, list[Part]]]:
-    if len(kinds) != len(items):
-        kinds = [None] * len(items)
-    blocks = [block(item) for item in items]
-    types = ["", *(kind for kind, _ in blocks), ""]
-    found = []
-    for place, (element, (kind, fields), label) in enumerate(zip(items, blocks, kinds, strict=True), 1):
-        text = as_text(fields.text) or ""
-        if _is_media(types[place + 1]) and _WRAPPER.fullmatch(text):
+def _sorted_items(item: _Item) -> Iterator[tuple[str, list[Part]]]:
+    content = Content(item.content)
+    passthrough = item.internal_chat_message_metadata_passthrough
+    labels = passthrough.content_item_kinds if passthrough else []
+    if len(labels) != len(content.blocks):
+        labels = [None] * len(content.blocks)
+    types = [*(block.type for block in content.blocks), None]
+    for number, (block, label) in enumerate(zip(content.blocks, labels, strict=True)):
+        text = as_text(block.text) or ""
+        if types[number + 1] in _MEDIA and _WRAPPER.fullmatch(text):
             continue
-        if _is_media(types[place - 1]) and _WRAPPER_END.fullmatch(text):
+        if types[number - 1] in _MEDIA and _WRAPPER_END.fullmatch(text):
             continue
-        parts = block_parts(kind, fields, element)
-        if parts:
-            found.append((_role(label, text), parts))
-    return found
-
-
-def _is_media(kind: str) -> bool:
-    return kind in ("input_image", "input_audio")
+        if parts := content.parts(number):
+            yield _role(label, text), parts
 
 
 def _role(label: str | None, text: str) -> str:
@@ -286,23 +271,5 @@ def _role_by_marks(text: str) -> str:
     return "system" if _MARKED.fullmatch(text.strip()) else "user"
 
 
-def _kinds(item: _Item) -> list[str | None]:
-    passthrough = item.internal_chat_message_metadata_passthrough
-    if first_byte(passthrough) != b"{":
-        return []
-    return [as_text(kind) for kind in elements(_passthrough(passthrough).content_item_kinds)]
-
-
-def _is_inherited(metadata: Raw) -> bool:
-    if first_byte(metadata) != b"{":
-        return False
-    return bytes(_metadata(metadata).inherited_user_message) == b"true"
-
-
 def _said(role: str, parts: list[Part]) -> list[Message]:
     return [Message(role, parts)] if parts else []
-
-
-def _number(value: Raw) -> int | None:
-    digits = bytes(memoryview(value)[:20])
-    return int(digits) if digits.isdigit() else None
