@@ -29,7 +29,7 @@ from agents9core.inflated import Inflated
 from agents9core.lines import LONGEST, LineScanner, Span
 from agents9core.record import Read
 from agents9core.session import Source
-from agents9core.statx import FileStat
+from agents9core.statx import FileStat, statx
 from agents9core.witness import Verdict, Witness
 
 BUDGET_BYTES = 64 << 20
@@ -43,6 +43,12 @@ class OpenFile(NamedTuple):
     fd: int
     stat: FileStat
     limit: int | None
+    inflated: bool
+    """Whether it stands for a compressed file, whose look *stat* is but for the size."""
+
+    def again(self) -> "OpenFile":
+        """Look at it again. Raises OSError."""
+        return self if self.inflated else self._replace(stat=statx(self.fd))
 
     @property
     def end(self) -> int:
@@ -68,6 +74,9 @@ class Transcript:
         self.lock = threading.RLock()
         self.index: ChatIndex | None = None
         """None: not made yet, or dropped for room."""
+        self.looked_ns = 0
+        """When the last look had been made: one that began before it may be the older of the two, though
+        it comes later, and what has grown in between would seem to have shrunk."""
         self._key = key
         self._numbers = numbers
         self._progress: list[_Progress] = []
@@ -212,7 +221,7 @@ class Transcripts:
         if source.compressed:
             fd, size = stack.enter_context(self._inflated.opened(fd, stat, source.limit or 0))
             stat = stat._replace(size=size)
-        return OpenFile(fd, stat, source.limit)
+        return OpenFile(fd, stat, source.limit, source.compressed)
 
     def _transcript(self, files: list[OpenFile], missing_base: str | None) -> Transcript:
         key = (missing_base, *((*file.stat.identity, file.limit) for file in files))
@@ -231,6 +240,10 @@ class Transcripts:
         missing_base: str | None,
     ) -> Visit:
         with transcript.lock:
+            if looked_ns <= transcript.looked_ns:
+                looked_ns = time.time_ns()
+                files = [file.again() for file in files]
+            transcript.looked_ns = time.time_ns()
             transcript.look(files, looked_ns)
             index = None
             if read is not None:

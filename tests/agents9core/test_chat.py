@@ -636,6 +636,37 @@ def test_a_transcript_whose_disk_fails_is_unavailable(seat, monkeypatch):
         reader.read(0, 4)
 
 
+def test_one_request_looks_once(seat, monkeypatch):
+    seat.write(said("a"))
+    chat, looks = seat.chat(), []
+    real = Transcripts.visit
+    monkeypatch.setattr(Transcripts, "visit", lambda *args: looks.append(args) or real(*args))
+    with seat.desk.one_request():
+        chat.stat()
+        chat.walk("00000000-user").stat()
+        TranscriptFile(chat._held).stat()
+    assert len(looks) == 1
+    chat.stat()
+    assert len(looks) == 2
+
+
+def test_a_look_without_reading_does_not_do_for_one_with(seat, monkeypatch):
+    seat.write(said("a"))
+    chat = seat.chat()
+    with seat.desk.one_request():
+        TranscriptFile(chat._held).stat()
+        assert names(chat) == ["00000000-user"]
+
+
+def test_few_looks_are_kept_open(seat, monkeypatch):
+    monkeypatch.setattr("agents9core.seat.VISITS_KEPT", 0)
+    seat.write(said("a"))
+    chat, before = seat.chat(), len(os.listdir("/proc/self/fd"))
+    with seat.desk.one_request():
+        chat.stat()
+        assert len(os.listdir("/proc/self/fd")) == before
+
+
 # Several readers
 
 

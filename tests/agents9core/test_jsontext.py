@@ -111,6 +111,28 @@ def test_one_cut_of_any_text_is_the_whole(text, data):
     assert unescape(inner[:cut]) + unescape(inner[cut:]) == unescape(inner)
 
 
+@pytest.mark.parametrize(
+    ("inner", "end", "cut"),
+    [
+        (b"a\x80", 1, 1),
+        ("a\u20ac".encode(), 2, 1),
+        ("a\u20ac".encode(), 3, 1),
+        ("a\u20ac".encode(), 4, 4),
+        (b"\x80" * 9, 5, 5),
+        (rb"a\n", 2, 1),
+        (rb"\\n", 2, 2),
+        (rb"\\n", 1, 0),
+        (rb"a\u00e9", 4, 1),
+        (rb"a\u00e9b", 7, 7),
+        (rb"\ud83d\ude00b", 6, 0),
+        (rb"\ud83d\ude00b", 9, 0),
+        (rb"\ud83d\ude00b", 12, 12),
+    ],
+)
+def test_a_cut_parts_nothing(inner, end, cut):
+    assert safe_cut(inner, end) == cut
+
+
 def test_a_cut_looks_at_nothing_before_its_beginning():
     assert safe_cut(rb"\\\\", 3, 1) == 3
 

@@ -695,6 +695,33 @@ def test_reading_while_another_appends_never_shows_a_wrong_message(scene):
     assert len(scene.texts()) == 200
 
 
+@pytest.mark.parametrize("read", [claude_chat.read, None])
+def test_a_look_that_is_overtaken_by_another_looks_again(scene, monkeypatch, read):
+    scene.path.write_bytes(said("one"))
+    before = scene.identity(read=read)
+    real, overtaken = Transcripts._transcript, []
+
+    def overtake(transcripts, files, missing_base):
+        if not overtaken:
+            overtaken.append(True)
+            scene.append(said("two"))
+            scene.identity(read=read)
+        return real(transcripts, files, missing_base)
+
+    monkeypatch.setattr(Transcripts, "_transcript", overtake)
+    assert scene.identity(read=read) == before
+    assert scene.identity(read=read) == before
+
+
+def test_a_compressed_base_is_not_looked_at_again(fork, monkeypatch):
+    base = answer("a1")
+    fork.put("a.jsonl.zst", zstandard.ZstdCompressor().compress(base), limit=len(base))
+    fork.put("b", answer("b1"))
+    before = fork.identity()
+    monkeypatch.setattr(transcript_module.time, "time_ns", lambda: 1)
+    assert (fork.identity(), fork.identity()) == (before, before)
+
+
 def test_a_long_first_scan_holds_up_nobody_elses_transcript(scene, tmp_path):
     slow, reading, go_on = tmp_path / "slow.jsonl", threading.Event(), threading.Event()
     slow.write_bytes(said("slow"))
