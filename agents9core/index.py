@@ -7,10 +7,11 @@ over a mebibyte the pieces to read them by. Pure: it is handed lines and gives r
 from array import array
 from typing import NamedTuple
 
+import msgspec
 import xxhash
 
 from agents9core.kinds import Kinds
-from agents9core.record import LITERAL, Found, Message, Part, Read, Record, find_records, time_ns
+from agents9core.record import LITERAL, NOTHING, Message, Part, Read, Record, find_records, time_ns
 from agents9core.render import Piece, cut, measure
 
 CAP = 1 << 18
@@ -83,11 +84,19 @@ class ChatIndex:
 
     def take(self, line: bytes, at: int) -> None:
         """Index a whole line that stands at *at*. Nothing that it holds raises."""
+        try:
+            record = self.read(line)
+        except (msgspec.DecodeError, RecursionError):
+            self._take_damaged(line, at)
+            return
+        self._take_record(record, line, at)
+
+    def _take_damaged(self, line: bytes, at: int) -> None:
         for found in find_records(line, self.read):
             if found is None:
                 self.skip(at)
             else:
-                self._take_record(found, line, at)
+                self._take_record(found.record, line[found.start : found.end], at + found.start)
 
     def skip(self, at: int) -> None:
         """Count a line that is not read."""
@@ -111,11 +120,11 @@ class ChatIndex:
         """Return when message *id_* was written, in nanoseconds since 1970. Raises IndexError."""
         return self._time[id_]
 
-    def _take_record(self, found: Found, line: bytes, at: int) -> None:
-        record = found.record
+    def _take_record(self, record: Record, data: bytes, at: int) -> None:
+        """Index what the object *data*, which stands at *at*, says."""
         if self._starts_at is None:
             self._starts_at = record.starts_at or 0
-        if record.ordinal is not None and record.ordinal < self._starts_at:
+        if record is NOTHING or (record.ordinal is not None and record.ordinal < self._starts_at):
             return
         if record.uid is not None and not self._is_new(record.uid):
             return
@@ -125,8 +134,7 @@ class ChatIndex:
         for name, value in record.facts:
             self.facts[name] = (value, self._clock if when is None else when)
         if record.messages:
-            data = line[found.start : found.end] if found.end - found.start > LONG else b""
-            self._add(record, at + found.start, found.end - found.start, data)
+            self._add(record.messages, data, at)
 
     def _is_new(self, uid: str) -> bool:
         digest = xxhash.xxh3_64_intdigest(uid.encode("utf-8", "surrogatepass"))
@@ -135,13 +143,13 @@ class ChatIndex:
         self._uids.add(digest)
         return True
 
-    def _add(self, record: Record, at: int, length: int, data: bytes) -> None:
-        near = 0
-        for nth, message in enumerate(record.messages):
-            if len(self) >= CAP:
+    def _add(self, messages: list[Message], data: bytes, at: int) -> None:
+        near, length = 0, len(data)
+        for nth, message in enumerate(messages):
+            if len(self._size) >= CAP:
                 self.overflowed = True
                 return
-            if data:
+            if length > LONG:
                 pieces, size, near = cut(message.parts, data, near)
                 self._keep(pieces)
             else:
@@ -149,12 +157,13 @@ class ChatIndex:
             self._append(message, at, length, nth, size)
 
     def _append(self, message: Message, at: int, length: int, nth: int, size: int) -> None:
+        if self._clock > self.newest_ns or not self._size:
+            self.newest_ns = self._clock
         self._at.append(at)
         self._length.append(length)
         self._nth.append(nth)
         self._kind.append(self._kinds.number(message))
         self._time.append(self._clock)
-        self.newest_ns = max(self.newest_ns, self._clock) if len(self._size) else self._clock
         self._size.append(size)
 
     def _keep(self, pieces: list[Piece]) -> None:

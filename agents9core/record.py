@@ -11,7 +11,7 @@ Pure: no files.
 import codecs
 import re
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import NamedTuple, cast
 
 import msgspec
@@ -57,6 +57,10 @@ class Record(NamedTuple):
     """From a first record: messages of a lower ordinal belong to somebody else's chat."""
 
 
+NOTHING = Record()
+"""What most records say."""
+
+
 class Found(NamedTuple):
     """One object on a line: where it stands in the line, and what it says."""
 
@@ -84,14 +88,7 @@ surrogates, are matched so that they are passed over."""
 
 
 def find_records(line: bytes, read: Read) -> Iterator[Found | None]:
-    """Yield the objects on *line*; None at the end where something on it has to be skipped."""
-    try:
-        record: Record | None = read(line)
-    except (msgspec.DecodeError, RecursionError):
-        record = None
-    if record is not None:
-        yield Found(0, len(line), record)
-        return
+    """Yield the objects on a line that may be damaged; None at the end where something is skipped."""
     at = end = 0
     while (at := _begin(line, at)) < len(line):
         end = _object_end(line, at)
@@ -242,7 +239,6 @@ def place(data: bytes, part: bytes | msgspec.Raw, near: int) -> int:
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 
 
 def time_ns(stamp: str) -> int | None:
@@ -256,5 +252,6 @@ def time_ns(stamp: str) -> int | None:
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    nanoseconds = (moment - _EPOCH) // _MICROSECOND * 1000
+    since = moment - _EPOCH
+    nanoseconds = (since.days * 86400 + since.seconds) * 1_000_000_000 + since.microseconds * 1000
     return nanoseconds if -(1 << 63) <= nanoseconds < 1 << 63 else None

@@ -34,9 +34,9 @@ def render(parts: list[Part]) -> bytes:
 def measure(parts: list[Part]) -> int:
     """Return how many bytes `render` gives."""
     size = 0
-    for part in parts:
-        length, ended = _MEASURE[part.how](part.data)
-        size += length + (length > 0 and not ended)
+    for how, data in parts:
+        length, ended = _MEASURE[how](data)
+        size += length if ended or not length else length + 1
     return size
 
 

@@ -26,7 +26,7 @@ from agents9core.errors import Gone, Unavailable
 from agents9core.identity import PathNumbers
 from agents9core.index import ChatIndex
 from agents9core.inflated import Inflated
-from agents9core.lines import LONGEST, LineScanner, Span
+from agents9core.lines import LONGEST, LineScanner
 from agents9core.record import Read
 from agents9core.session import Source
 from agents9core.statx import FileStat, statx
@@ -134,18 +134,13 @@ def _read_new_lines(file: OpenFile, progress: _Progress, base: int, index: ChatI
             return
         spans = scanner.feed(data)
         progress.witness.cover(data)
-        for span in spans:
-            if span.end - span.start > LONGEST:
-                index.skip(base + span.start)
-                continue
-            index.take(_line(file.fd, span, data, start), base + span.start)
-
-
-def _line(fd: int, span: Span, data: bytes, start: int) -> bytes:
-    """Return a line's bytes: from the chunk at hand, or from the file where it began before the chunk."""
-    if span.start >= start:
-        return data[span.start - start : span.end - start]
-    return os.pread(fd, span.end - span.start, span.start)
+        for begin, end in spans:
+            if begin >= start:
+                index.take(data[begin - start : end - start], base + begin)
+            elif end - begin <= LONGEST:  # it began before this chunk
+                index.take(os.pread(file.fd, end - begin, begin), base + begin)
+            else:
+                index.skip(base + begin)
 
 
 @dataclass(frozen=True, slots=True)

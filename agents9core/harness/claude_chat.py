@@ -10,7 +10,7 @@ from msgspec import Raw
 from agents9core.blocks import ABSENT, Content, call_parts, content_parts, copied, text_parts
 from agents9core.jsontext import as_text, safe_cut, unescape
 from agents9core.lenient import decoder
-from agents9core.record import CALL, RESULT, TEXT, Message, Part, Record
+from agents9core.record import CALL, NOTHING, RESULT, TEXT, Message, Part, Record
 
 TITLES = ("custom-title", "ai-title", "summary")
 """The facts that may be the title, the best first."""
@@ -65,13 +65,12 @@ class _Line(msgspec.Struct, frozen=True, gc=False):
 
 
 _line = decoder(_Line)
-_NOTHING = Record()
 
 
 def read(data: bytes) -> Record:
     """Return what one record of a session's own file says. Raises DecodeError or RecursionError."""
     line = _line(data)
-    return _NOTHING if line.isSidechain else _record(line)
+    return NOTHING if line.isSidechain else _record(line)
 
 
 def read_subagent(data: bytes) -> Record:
@@ -85,7 +84,7 @@ def _record(line: _Line) -> Record:
         return Record(facts=_title(kind, line))
     speak = _SPEAKERS.get(kind)
     if speak is None:
-        return _NOTHING
+        return NOTHING
     return Record(speak(line), line.timestamp, line.uuid, _model(line) if kind == "assistant" else ())
 
 

@@ -23,7 +23,7 @@ from agents9core.blocks import (
 )
 from agents9core.jsontext import as_text
 from agents9core.lenient import decoder
-from agents9core.record import CALL, LITERAL, RESULT, Message, Part, Record
+from agents9core.record import CALL, LITERAL, NOTHING, RESULT, Message, Part, Record
 
 _TURNS = {
     "task_started": "busy",
@@ -119,7 +119,6 @@ class _Line(msgspec.Struct, frozen=True, gc=False):
 _line = decoder(_Line)
 _item = decoder(_Item)
 
-_NOTHING = Record()
 _ENCRYPTED = Part(LITERAL, b"[encrypted]")
 
 
@@ -129,19 +128,19 @@ def read(data: bytes) -> Record:
     if line.payload is None:
         return Record(_said_by_item(_item(data)), line.timestamp)
     take = _LINES.get(line.type or "")
-    return take(line, line.payload) if take else _NOTHING
+    return take(line, line.payload) if take else NOTHING
 
 
 def _response_item(line: _Line, item: _Item) -> Record:
     if line.metadata and line.metadata.inherited_user_message:
-        return _NOTHING
+        return NOTHING
     uid = item.id if item.type == "agent_message" else None
     return Record(_said_by_item(item), line.timestamp, uid, (), line.ordinal)
 
 
 def _event(line: _Line, event: _Item) -> Record:
     turn = _TURNS.get(event.type or "")
-    return Record([], line.timestamp, None, (("turn", turn),), line.ordinal) if turn else _NOTHING
+    return Record([], line.timestamp, None, (("turn", turn),), line.ordinal) if turn else NOTHING
 
 
 def _turn_context(line: _Line, context: _Item) -> Record:
