@@ -7,6 +7,7 @@ given (those of `agents9 serve`), and lets its claude say something every second
 import itertools
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -70,7 +71,8 @@ def line(role: str, said: object) -> str:
 
 
 def main() -> int:
-    """Serve a talking agent; return the server's exit status."""
+    """Serve a talking agent until interrupted or terminated; return the server's exit status."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="agents9-demo-") as name:
         proc, home = Path(name, "proc"), Path(name, "home")
         make_process_table(proc, home)
@@ -82,7 +84,7 @@ def main() -> int:
             try:
                 talk(server, home, transcript)
             except KeyboardInterrupt:
-                server.wait()
+                server.terminate()
             return server.returncode
 
 
