@@ -124,7 +124,7 @@ class ChatIndex:
         """Index what the object *data*, which stands at *at*, says."""
         if self._starts_at is None:
             self._starts_at = record.starts_at or 0
-        if record is NOTHING or (record.ordinal is not None and record.ordinal < self._starts_at):
+        if record is NOTHING or (record.ordinal is not None and 0 <= record.ordinal < self._starts_at):
             return
         if record.uid is not None and not self._is_new(record.uid):
             return

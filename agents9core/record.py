@@ -157,7 +157,7 @@ def _mended(data: bytes, read: Read) -> Record | None:
 
 
 def _mend(data: bytearray) -> None:
-    """Put U+FFFD in place of every lone surrogate, blanks in place of control characters, ? of bad UTF-8."""
+    """Put U+FFFD in place of every lone surrogate, blanks of control characters, and marks of bad UTF-8."""
     _mend_utf8(memoryview(data))
     for damage in _DAMAGE.finditer(data):
         start, end = damage.span()
@@ -177,11 +177,13 @@ def _mend_utf8(data: memoryview) -> None:
 
 
 def _mark_each(error: UnicodeError) -> tuple[str, int]:
-    """Put a question mark in place of each byte that is no UTF-8."""
+    """Put a mark in place of what `errors='replace'` makes one U+FFFD of."""
     assert isinstance(error, UnicodeDecodeError)  # noqa: S101 - nothing is encoded with this handler
-    return "?" * (error.end - error.start), error.end
+    return _MARKS[error.end - error.start - 1], error.end
 
 
+_MARKS = ("\x7f", "\x80", "\ufffd")
+"""As long as what they stand for, and nothing that a name or a fact shows as it is."""
 _MARK_EACH = "agents9.mark_each"
 codecs.register_error(_MARK_EACH, _mark_each)
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agents9core.facts import line as fact
 from agents9core.harness.claude_chat import read, read_subagent
 from tests.agents9core.chatlines import index_of, line, shown
 
@@ -661,6 +662,20 @@ def test_a_title_with_a_lone_surrogate_is_text():
 
 
 DEEP = b"[" * 100_000 + b"]" * 100_000
+
+
+@pytest.mark.parametrize("spoilt", [b"\xff", b"\xc3", b"\xe2\x82", b"\xf0\x9f\x98", b"\xe2\x82\xe2\x82"])
+def test_bytes_that_are_no_character_are_one_in_a_name_and_in_a_fact(spoilt):
+    good = spoilt.decode("utf-8", "replace")
+    spoken = assistant(call("t1", "aMARKz")) + b"\n" + line(type="ai-title", aiTitle="aMARKz") + b"\n"
+    index = index_of(read, spoken.replace(b"MARK", spoilt))
+    assert index.kind(0) == f"a{'-' * len(good)}z"
+    assert fact(index.facts["ai-title"][0]) == f"a{good}z\n".encode()
+
+
+def test_a_part_is_taken_from_its_own_place_on_a_damaged_line():
+    damaged = user("what\x7f", slug="what?").replace(b"\x7f", b"\xff")
+    assert says(damaged) == [("user", "what\ufffd\n")]
 
 
 def test_deep_nesting_in_a_calls_input_is_shown_as_it_stands():

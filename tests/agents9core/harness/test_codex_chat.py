@@ -545,6 +545,10 @@ def test_a_beginning_that_is_no_number_is_none(start):
     assert says(meta(start), assistant("own", ordinal=1)) == [("assistant", "own\n")]
 
 
+def test_a_negative_ordinal_is_nobodys_history():
+    assert says(assistant("own", ordinal=-1)) == [("assistant", "own\n")]
+
+
 def test_records_without_an_ordinal_are_not_counted_as_inherited():
     assert says(meta(3), assistant("own")) == [("assistant", "own\n")]
 
