@@ -212,7 +212,7 @@ class Resolver:
         """Return where a process keeps its files."""
         environ = process.environ() or {}
         own = environ.get(harness.variable) if harness.variable else None
-        if own and (own := os.path.join(process.cwd() or "", own)).startswith("/"):
+        if own and own.strip() and (own := os.path.join(process.cwd() or "", own)).startswith("/"):
             return own.rstrip("/") or "/"
         if given := self.roots.get(harness.name):
             return given

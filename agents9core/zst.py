@@ -53,7 +53,7 @@ def inflate_line(fd: int, limit: int) -> bytes:
 
 def inflate_head(fd: int, limit: int) -> bytes:
     """Return up to *limit* bytes of the first frame. Raises Malformed, or Unavailable."""
-    return b"".join(_inflated(fd, limit, across=False))
+    return next(_inflated(fd, limit, across=False), b"")
 
 
 class _Packed:

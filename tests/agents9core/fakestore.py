@@ -1,9 +1,13 @@
-"""The files that claude and codex keep, made up below a home."""
+"""The files that the harnesses keep, made up below a home."""
 
 import json
 import os
 from datetime import UTC, datetime
 from pathlib import Path
+
+import zstandard
+
+from .fakeproc import BTIME
 
 
 def claude_record(home: Path, pid: int, **fields: object) -> Path:
@@ -73,3 +77,96 @@ SUBAGENT = {
     "source": {"subagent": {"thread_spawn": {"parent_thread_id": "x", "depth": 1}}},
     "thread_source": "subagent",
 }
+
+
+class OmpHome:
+    """A home of omp: `<home>/agent/sessions` and `terminal-sessions`."""
+
+    WRITTEN = BTIME + 100_000
+    """When its files were written, in seconds since 1970, unless that is said."""
+
+    def __init__(self, path: Path, agent: str = "agent") -> None:
+        self.path = path
+        self.agent = path / agent
+        self.sessions = self.agent / "sessions"
+        self.terminals = self.agent / "terminal-sessions"
+        self.sessions.mkdir(parents=True)
+        self.terminals.mkdir()
+
+    def transcript(
+        self,
+        directory: str,
+        id_: str,
+        *,
+        cwd: str | None = "/srv/demo",
+        title: str | None = None,
+        slot: bool = True,
+        mtime: float | None = None,
+        **header: object,
+    ) -> Path:
+        """Write a session of one message. *title* goes into the slot; without *slot* there is none."""
+        path = self.sessions / directory / f"2026-11-29T10-00-00-000Z_{id_}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        first = [title_slot(title or "")] if slot else []
+        said = {"type": "session", "version": 3, "id": id_, "cwd": cwd, **header}
+        message = {"type": "message", "id": "a", "message": {"role": "user", "content": "hello"}}
+        path.write_text("".join([*first, json.dumps(said) + "\n", json.dumps(message) + "\n"]))
+        return aged(path, self.WRITTEN if mtime is None else mtime)
+
+    def subagent(self, of: Path, name: str, mtime: float | None = None) -> Path:
+        """Write a subagent's transcript beside its session's, or below another subagent's."""
+        path = of.with_suffix("") / f"{name}.jsonl"
+        path.parent.mkdir(exist_ok=True)
+        header = {"type": "session", "version": 3, "id": uuid7(1, 7), "cwd": "/srv/demo"}
+        path.write_text(title_slot("") + json.dumps({**header, "parentSession": str(of)}) + "\n")
+        return aged(path, self.WRITTEN if mtime is None else mtime)
+
+    def note(self, terminal: str, cwd: str, file: Path | str, *more: str, mtime: float | None = None) -> Path:
+        path = self.terminals / terminal
+        path.write_text("\n".join([cwd, str(file), *more]) + "\n")
+        return aged(path, self.WRITTEN if mtime is None else mtime)
+
+
+def title_slot(title: str) -> str:
+    """Return the line of 256 bytes that omp rewrites in place."""
+    bare = json.dumps({"type": "title", "v": 1, "title": title, "source": "auto", "pad": ""})
+    return bare[:-2] + " " * (255 - len(bare)) + '"}\n'
+
+
+def aged(path: Path, mtime: float) -> Path:
+    os.utime(path, (mtime, mtime))
+    return path
+
+
+class DshHome:
+    """A home of dsh: `<home>/sessions/<project>/<session>/`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.sessions = path / "sessions"
+        self.sessions.mkdir(parents=True)
+
+    def session(self, id_: str, *names: str, project: str = "--srv-demo--", **header: object) -> Path:
+        """Make a session's directory with transcripts of these names; return the directory."""
+        directory = self.sessions / project / id_
+        directory.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            first = {"type": "session", "version": 4, "id": id_, "cwd": "/srv/demo", **header}
+            line = json.dumps(first).encode() + b"\n"
+            body = json.dumps({"type": "user/message", "seq": 0}).encode() + b"\n"
+            frames = [zstandard.compress(line), zstandard.compress(body)]
+            data = b"".join(frames) if name.endswith(".zstd") else line + body
+            (directory / name).write_bytes(data)
+        return directory
+
+    def lock(self, directory: Path, age_seconds: float = 10) -> Path:
+        path = directory / "session.lock"
+        path.touch()
+        return aged(path, datetime.now(UTC).timestamp() - age_seconds)
+
+
+def hermes_registry(home: Path, *entries: object) -> Path:
+    path = home / "runtime" / "active_sessions.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"entries": list(entries)}))
+    return path
