@@ -4,9 +4,11 @@ main
   serve   Resolver → build_tree → App → HttpDoor, and → 9P Server; waits for a signal; stops both
   ps      walks the same tree as any client and prints what its fact files say
   doctor  asks the Resolver for what each rung of an agent's ladder saw, and reads its transcript
+  passwd  changes a password file, which `serve` reads for HTTP clients that it cannot know otherwise
 """
 
 import argparse
+import getpass
 import grp
 import logging
 import os
@@ -30,6 +32,8 @@ from davserver.doctor import as_json as diagnoses_as_json
 from davserver.http import HttpDoor
 from davserver.ninep.server import Server
 from davserver.ninep.shape import Owner
+from davserver.passwd import PasswordFile, Unfit, set_password
+from davserver.password import Passwords
 from davserver.peer import Peers
 from davserver.ps import agents_of, anybody, as_json, as_table
 
@@ -79,6 +83,10 @@ def _parser() -> argparse.ArgumentParser:
         "--allow-host", metavar="NAME", action="append", default=[],
         help="another name that HTTP clients may call this server by",
     )  # fmt: skip
+    serve.add_argument(
+        "--password-file", metavar="FILE",
+        help="also serve HTTP clients of other users who know a password of FILE (see agents9 passwd)",
+    )  # fmt: skip
     serve.add_argument("--trace-9p", action="store_true", help="log every 9P message, both ways")
     serve.set_defaults(run=_serve)
 
@@ -92,6 +100,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     doctor.add_argument("--json", action="store_true", help="print a JSON array")
     doctor.set_defaults(run=_doctor)
+
+    passwd = commands.add_parser("passwd", help="set a password for --password-file")
+    passwd.add_argument("file", metavar="FILE", help="the password file; it is made if it is not there")
+    passwd.add_argument("name", metavar="NAME", help="whose password")
+    passwd.set_defaults(run=_passwd)
     return parser
 
 
@@ -161,7 +174,34 @@ def _doctor(options: argparse.Namespace) -> int:
     return 0
 
 
+def _passwd(options: argparse.Namespace) -> int:
+    try:
+        set_password(options.file, options.name, _new_password)
+    except (Unfit, ValueError) as exc:
+        print(f"agents9: {exc}", file=sys.stderr)
+        return 2
+    except OSError as exc:
+        print(f"agents9: cannot write {options.file}: {exc.strerror}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _new_password() -> bytes:
+    """Ask for a password: twice at a terminal, else it is a line of the input. Raises ValueError."""
+    if not sys.stdin.isatty():
+        return sys.stdin.buffer.readline().rstrip(b"\r\n")
+    password = getpass.getpass("Password: ")
+    if getpass.getpass("Again: ") != password:
+        raise ValueError("the two are not the same; nothing was changed")
+    return password.encode(errors="surrogateescape")
+
+
 def _serve(options: argparse.Namespace) -> int:
+    try:
+        passwords = Passwords(PasswordFile(options.password_file).known) if options.password_file else None
+    except Unfit as exc:
+        print(f"agents9: {exc}", file=sys.stderr)
+        return 2
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     logging.getLogger("davserver.ninep.trace").setLevel(logging.DEBUG if options.trace_9p else logging.INFO)
     root = build_tree(_resolver(options))
@@ -169,7 +209,8 @@ def _serve(options: argparse.Namespace) -> int:
     wanted = _wanted(options.http, [parse_tcp(HTTP_DEFAULT)])
     ninep = Server(root, _owner(), peers.admits)
     try:
-        http = HttpDoor(App(root, options.allow_host), wanted, peers)
+        app = App(root, options.allow_host, passwords)
+        http = HttpDoor(app, wanted, peers, hears_strangers=passwords is not None)
         listeners = [_listen(ninep, address) for address in _wanted(options.ninep, _ninep_defaults())]
     except OSError as exc:
         print(f"agents9: cannot listen on {exc.filename}: {os.strerror(exc.errno or 0)}", file=sys.stderr)

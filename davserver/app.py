@@ -21,6 +21,7 @@ from davserver.content import file_answer
 from davserver.guard import Guard
 from davserver.listing import JSON, listing_answer
 from davserver.page import PREFIX, Page, installed_directory
+from davserver.password import Passwords
 from davserver.propfind import propfind
 from davserver.target import Target, parse_target, split_absolute
 
@@ -39,11 +40,17 @@ _VARY = ("Vary", "Accept")
 
 
 class App:
-    """Serves the tree below *root*. *hosts* are names of this server that clients may use (see `guard`)."""
+    """Serves the tree below *root*.
 
-    def __init__(self, root: Directory, hosts: Iterable[str] = ()) -> None:
+    *hosts* are names of this server that clients may use, *passwords* lets in whom the listener does not
+    know (see `guard`).
+    """
+
+    def __init__(
+        self, root: Directory, hosts: Iterable[str] = (), passwords: Passwords | None = None
+    ) -> None:
         self._root = root
-        self._guard = Guard(hosts)
+        self._guard = Guard(hosts, passwords)
         self._page = Page(installed_directory())
         self._methods: dict[str, Callable[[str, dict[str, Any]], Answer]] = {
             "GET": self._get,

@@ -1,6 +1,6 @@
-"""Who may ask: the same user, under a name of this server, from no other web site.
+"""Who may ask: the same user, or who has a password, under a name of this server, from no other web site.
 
-Pure. A page of another site can make a browser send requests here, and can even rebind its own name to
+A page of another site can make a browser send requests here, and can even rebind its own name to
 127.0.0.1, but it cannot choose `Host`, `Origin` and `Sec-Fetch-Site`. Sources: RFC 9110 sections 7.2 and
 7.4, Fetch (Origin), Fetch Metadata (Sec-Fetch-Site). Also a link on another site is refused.
 """
@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from davserver.answer import Refusal
-from davserver.environ import PEER_ADMITTED
+from davserver.environ import PEER, PEER_ADMITTED
+from davserver.password import Passwords
 
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^][:@/\s]+)(?::\d*)?")
@@ -19,15 +20,18 @@ _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^][:@/\s]+)(?::\d*)?")
 class Guard:
     """Checks each request before the tree is touched.
 
-    *hosts* are names of this server beside the loopback ones and the address that it listens on.
+    *hosts* are names of this server beside the loopback ones and the address that it listens on. Without
+    *passwords* only those come in whom the listener knows.
     """
 
-    def __init__(self, hosts: Iterable[str]) -> None:
+    def __init__(self, hosts: Iterable[str], passwords: Passwords | None = None) -> None:
+        self._passwords = passwords
         self._hosts = frozenset(_spelt(host) for host in (*_LOOPBACK_NAMES, *hosts))
 
     def check(self, environ: dict[str, Any], authority: str | None) -> None:
         """Let the request pass or raise Refusal. *authority* is that of an absolute-form target."""
-        if not environ.get(PEER_ADMITTED):
+        stranger = not environ.get(PEER_ADMITTED)
+        if stranger and self._passwords is None:
             raise Refusal(403, "Only the user who runs this server may read it", ("Connection", "close"))
         host = environ.get("HTTP_HOST")
         if host is None and environ["SERVER_PROTOCOL"] != "HTTP/1.0":
@@ -36,6 +40,8 @@ class Guard:
             if name is not None and not self._is_ours(name, environ["SERVER_NAME"]):
                 raise Refusal(421, "This server does not go by that name (see --allow-host)")
         self._check_site(environ, authority or host or "")
+        if stranger and self._passwords is not None:
+            self._passwords.check(environ.get("HTTP_AUTHORIZATION"), environ[PEER])
 
     def _is_ours(self, authority: str, bound_to: str) -> bool:
         match = _HOST.fullmatch(authority)

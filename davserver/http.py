@@ -26,8 +26,8 @@ from cheroot.connections import ConnectionManager
 from cheroot.makefile import MakeFile
 from cheroot.server import HTTPConnection
 
-from davserver.environ import MAX_BODY_BYTES, PEER_ADMITTED
-from davserver.peer import Peers
+from davserver.environ import MAX_BODY_BYTES, PEER, PEER_ADMITTED
+from davserver.peer import Peers, Unknown
 from davserver.request import Malformed, Request
 
 logger = logging.getLogger(__name__)
@@ -53,8 +53,17 @@ class Connection(HTTPConnection):
     def __init__(self, server: "Server", sock: socket.socket, makefile: Any = MakeFile) -> None:  # noqa: ANN401
         super().__init__(server, sock, makefile)
         self.admitted = server.peers.admits(sock)
+        self.is_heard = self.admitted or server.hears_strangers
+        self.known_as = "" if self.admitted else self._known_as()
         self.is_new = True
         server.open_connections.add(self)
+
+    def _known_as(self) -> str:
+        """Return what can be said of a stranger: the uid, or else the address."""
+        try:
+            return f"uid {self.server.peers.uid_of(self.socket)}"
+        except (Unknown, OSError, ValueError):
+            return str(self.remote_addr)
 
     def cut(self) -> None:
         """End it now, whatever a worker is doing with it."""
@@ -89,6 +98,7 @@ class Gateway(wsgi.Gateway_10):
             "wsgi.multiprocess": False,
             "wsgi.run_once": False,
             PEER_ADMITTED: req.conn.admitted,
+            PEER: req.conn.known_as,
         }
         for name, value in req.inheaders.items():
             environ["HTTP_" + name.decode("latin-1").upper().replace("-", "_")] = value.decode("latin-1")
@@ -96,7 +106,7 @@ class Gateway(wsgi.Gateway_10):
 
     def respond(self) -> None:
         body = b""
-        if self.req.conn.admitted:
+        if self.req.conn.is_heard:
             try:
                 body = self.req.read_body(MAX_BODY_BYTES + 1)
             except Malformed as exc:
@@ -122,12 +132,15 @@ class Server(wsgi.Server):
     keep_alive_conn_limit = None  # type: ignore[assignment]  # the stub forgets that None is no limit
     max_request_header_size = MAX_HEADER_BYTES
 
-    def __init__(self, listener: socket.socket, app: WSGIApplication, peers: Peers) -> None:
+    def __init__(
+        self, listener: socket.socket, app: WSGIApplication, peers: Peers, hears_strangers: bool
+    ) -> None:
         address = listener.getsockname()[:2]
         super().__init__(address, app, numthreads=THREADS, timeout=TIMEOUT_SECONDS, shutdown_timeout=1)
         self.gateway = Gateway
         self.socket = listener
         self.peers = peers
+        self.hears_strangers = hears_strangers
         self.open_connections: set[Connection] = set()
 
     def prepare(self) -> None:
@@ -179,10 +192,13 @@ class Server(wsgi.Server):
 class HttpDoor:
     """The HTTP door on all its addresses."""
 
-    def __init__(self, app: WSGIApplication, addresses: Iterable[Address], peers: Peers) -> None:
+    def __init__(
+        self, app: WSGIApplication, addresses: Iterable[Address], peers: Peers, hears_strangers: bool = False
+    ) -> None:
         """Listen on every address; "localhost" is both families, port 0 a free one.
 
-        Clients wait until `start`. Raises OSError with the address as its filename.
+        *hears_strangers*: read the bodies of clients that are not admitted, since the application may let
+        them in. Clients wait until `start`. Raises OSError with the address as its filename.
         """
         with contextlib.ExitStack() as undo:
             listeners = []
@@ -192,7 +208,7 @@ class HttpDoor:
                 for listener in opened:
                     undo.callback(listener.close)
             undo.pop_all()
-        self._servers = [Server(listener, app, peers) for listener in listeners]
+        self._servers = [Server(listener, app, peers, hears_strangers) for listener in listeners]
         self._threads = [threading.Thread(target=server.serve, name="http-door") for server in self._servers]
 
     @property

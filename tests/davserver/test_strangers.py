@@ -1,0 +1,123 @@
+"""A client of another user at the door: refused, or asked for a password where there are some."""
+
+import base64
+
+import pytest
+
+from agents9core.memory import MemoryDirectory, MemoryFile
+from davserver.app import App
+from davserver.http import HttpDoor
+from davserver.password import CHALLENGE, Cost, Hash, Passwords
+from davserver.peer import Peers, Unknown
+
+from .conftest import Client
+
+GOOD = "Basic " + base64.b64encode(b"alice:secret").decode()
+BAD = "Basic " + base64.b64encode(b"alice:guess").decode()
+BODY = b'<propfind xmlns="DAV:"><prop><getetag/></prop></propfind>'
+
+
+class Others(Peers):
+    """Takes every client for that of another user."""
+
+    uid: int | None = 4242
+
+    def admits(self, sock):
+        return False
+
+    def uid_of(self, sock):
+        if self.uid is None:
+            raise Unknown("nobody")
+        return self.uid
+
+
+@pytest.fixture
+def peers():
+    peers = Others()
+    yield peers
+    peers.close()
+
+
+@pytest.fixture
+def door(peers):
+    """Opens a door with *passwords*; connects to it."""
+    made = []
+
+    def connect(passwords):
+        app = App(MemoryDirectory("", [MemoryFile("version", b"0.1\n")]), (), passwords)
+        opened = HttpDoor(app, [("127.0.0.1", 0)], peers, hears_strangers=passwords is not None)
+        opened.start()
+        made.append(opened.stop)
+        return lambda: made.insert(0, (client := Client(opened.addresses[0])).close) or client
+
+    yield connect
+    for end in made:
+        end()
+
+
+@pytest.fixture
+def connect(door):
+    known = {b"alice": Hash.of(b"secret", Cost(2, 1, 1))}
+    return door(Passwords(lambda: known))
+
+
+def test_without_passwords_a_stranger_is_refused(door):
+    client = door(None)()
+    reply = client.get("/version", Authorization=GOOD)
+    assert (reply.status, reply["WWW-Authenticate"], reply.closes) == (403, None, True)
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "PROPFIND", "PUT", "BREW"])
+@pytest.mark.parametrize("target", ["/version", "/nothing", "/..%2f", "/:static/page.js"])
+def test_a_stranger_is_asked_whatever_it_wants(connect, method, target):
+    reply = connect().ask(method, target)
+    assert (reply.status, reply["WWW-Authenticate"]) == (401, CHALLENGE[1])
+    assert b"0.1" not in reply.body
+
+
+def test_the_same_connection_goes_on_after_the_challenge(connect):
+    client = connect()
+    assert client.get("/version").status == 401
+    assert client.ask("PROPFIND", "/", BODY, Depth="1").status == 401
+    assert client.ask("PROPFIND", "/", BODY, Depth="1", Authorization=GOOD).status == 207
+    assert client.get("/version", Authorization=GOOD).body == b"0.1\n"
+    assert client.get("/version").status == 401
+
+
+def test_a_wrong_password_makes_the_next_one_wait(connect):
+    client = connect()
+    assert client.get("/version", Authorization=BAD).status == 401
+    reply = client.get("/version", Authorization=GOOD)
+    assert (reply.status, reply["Retry-After"]) == (429, "1")
+
+
+def test_one_user_who_guesses_keeps_out_no_other(connect, peers):
+    assert connect().get("/version", Authorization=BAD).status == 401
+    peers.uid = 4243
+    assert connect().get("/version", Authorization=GOOD).status == 200
+
+
+def test_one_who_cannot_be_known_may_have_a_password(connect, peers):
+    peers.uid = None
+    client = connect()
+    assert client.get("/version").status == 401
+    assert client.get("/version", Authorization=GOOD).status == 200
+
+
+def test_a_password_does_not_help_another_site(connect):
+    client = connect()
+    for more in ({"Origin": "http://evil.example"}, {"Sec_Fetch_Site": "cross-site"}):
+        assert client.get("/version", Authorization=GOOD, **more).status == 403
+    assert client.get("/version", Authorization=GOOD, Host="evil.example").status == 421
+
+
+def test_the_servers_own_user_is_not_asked(running, client, tree):
+    running[1].app = App(tree, (), Passwords(dict))
+    assert client.get("/version").status == 200
+    assert client.get("/version", Authorization=BAD).status == 200
+
+
+def test_a_long_body_of_a_stranger_ends_the_connection(connect):
+    client = connect()
+    reply = client.ask("PROPFIND", "/", b"x" * 100_000, Depth="1")
+    assert (reply.status, reply.closes) == (401, True)
