@@ -22,7 +22,7 @@ def options(command):
     return set(re.findall(r"--[a-z0-9][a-z0-9-]*", done.stdout)) - {"--help"}
 
 
-COMMANDS = ["serve", "ps"]
+COMMANDS = ["serve", "ps", "doctor"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
