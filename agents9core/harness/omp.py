@@ -4,7 +4,6 @@ The ladder: the transcript that the process holds open (from its second write on
 terminal; the newest in the directory of its cwd, where that can only be its. Seen in 18.2.3; docs/FORMATS.md.
 """
 
-import os
 import threading
 import time
 from collections import Counter
@@ -23,12 +22,11 @@ from agents9core.harness.omp_store import (
     Heads,
     Store,
     Transcript,
-    directory_names,
     is_file,
     locate,
     main_of,
+    of_directory,
     store_of,
-    user_home,
 )
 from agents9core.harness.omp_terminal import Note, read_note, terminal_of
 from agents9core.harness.rollout import born_ms, parse_uuid
@@ -299,7 +297,7 @@ class Omp:
         started_ns = self._started_ns(seen.process)
         files = [
             (mtime_ns, transcript)
-            for transcript, mtime_ns in _in_directories(seen)
+            for transcript, mtime_ns in of_directory(seen.store, seen.cwd, seen.environ)
             if mtime_ns >= started_ns and not transcript.path[-1].startswith((".", ADVISOR))
         ]
         for _, transcript in sorted(files, reverse=True)[:_MOST_HEADS]:
@@ -324,24 +322,6 @@ def _share_notes(waiting: list[_Seen], held: set[str]) -> dict[Key, tuple[str, T
         else:
             given[one.key] = ("terminal", one.noted)
     return given
-
-
-def _in_directories(seen: _Seen) -> Iterator[tuple[Transcript, int]]:
-    """Yield the transcripts in the directories of a process's cwd, and when each was written."""
-    if seen.cwd is None:
-        return
-    variables = ("TMPDIR", "TMP", "TEMP")
-    temporary = next((seen.environ[name] for name in variables if seen.environ.get(name)), "/tmp")  # noqa: S108
-    homes = os.path.realpath(user_home(seen.environ)), os.path.realpath(temporary)
-    root = seen.store.sessions
-    for directory in directory_names(seen.cwd, *homes):
-        try:
-            entries = root.entries((directory,))
-        except (TreeError, OSError):
-            continue
-        for name, stat in entries:
-            if stat.is_regular and name.endswith(SUFFIX):
-                yield Transcript(root, (directory, name)), stat.mtime_ns
 
 
 def _said(seen: _Seen, wish: Wish, given: Mapping[Key, str]) -> str:

@@ -8,7 +8,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from agents9core.errors import TreeError
@@ -26,6 +26,7 @@ _RACY_NS = 20_000_000
 """A look so soon after a change may have missed another of the same time."""
 DEEPEST = 8
 """Levels of subagents that omp itself looks through."""
+_TEMPORARY = ("TMPDIR", "TMP", "TEMP")
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,127}", re.ASCII)
 _PROFILE = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9_-])?", re.ASCII)
 
@@ -112,6 +113,23 @@ def directory_names(cwd: str, home: str, temporary: str) -> tuple[str, ...]:
         if inside is not None:
             return (f"{prefix}-{_dashed(inside)}" if inside or not prefix else prefix, absolute)
     return (absolute,)
+
+
+def of_directory(
+    store: Store, cwd: str | None, environ: Mapping[str, str]
+) -> Iterator[tuple[Transcript, int]]:
+    """Yield what lies in the directories that a cwd may have, with the time when each was written."""
+    if cwd is None:
+        return
+    temporary = next((environ[name] for name in _TEMPORARY if environ.get(name)), "/tmp")  # noqa: S108
+    for name in directory_names(cwd, os.path.realpath(user_home(environ)), os.path.realpath(temporary)):
+        try:
+            entries = store.sessions.entries((name,))
+        except (TreeError, OSError):
+            continue
+        for file, stat in entries:
+            if stat.is_regular and file.endswith(SUFFIX):
+                yield Transcript(store.sessions, (name, file)), stat.mtime_ns
 
 
 def _below(path: str, base: str) -> str | None:
