@@ -1,28 +1,32 @@
 """The index of one chat: where each message stands in its transcript, never what it says.
 
-Some 40 bytes a message, in columns; the uids of the records seen, as hashes; and for messages in objects
+Some 50 bytes a message, in columns; the uids of the records seen, as hashes; and for messages in objects
 over a mebibyte the pieces to read them by. Pure: it is handed lines and gives rows; `transcript` reads.
 """
 
 from array import array
+from bisect import bisect_right
 from typing import NamedTuple
 
 import msgspec
 import xxhash
 
 from agents9core.kinds import Kinds
+from agents9core.markdown import mark_of, section_size
 from agents9core.record import LITERAL, NOTHING, Message, Part, Read, Record, find_records, time_ns
-from agents9core.render import Piece, cut, measure
+from agents9core.render import Extent, Piece, cut, measure
 
 CAP = 1 << 18
 """Messages an index holds; a chat with more says so."""
 LONG = 1 << 20
 """Bytes of an object above which its messages are cut into pieces."""
-_MESSAGE_BYTES = 38
+_MESSAGE_BYTES = 50
 _UID_BYTES = 100
 _PIECE_BYTES = 150
 _OWN_BYTES = 1500
 _SKIPS_KEPT = 1000
+_FACT = 4096
+"""Characters of a fact that are kept: no file of one shows more."""
 
 
 class Place(NamedTuple):
@@ -66,6 +70,8 @@ class ChatIndex:
         self._kind = array("H")
         self._time = array("q")
         self._size = array("Q")
+        self._mark = array("I")
+        self._section_end = array("Q")
         if missing_base is not None:
             self._add_notice(f"The rollout {missing_base}, which this one continues, is not to be found.\n")
 
@@ -120,6 +126,19 @@ class ChatIndex:
         """Return when message *id_* was written, in nanoseconds since 1970. Raises IndexError."""
         return self._time[id_]
 
+    @property
+    def markdown_size(self) -> int:
+        """Bytes of the chat as one Markdown file."""
+        return self._section_end[-1] if self._section_end else 0
+
+    def section_at(self, offset: int) -> int:
+        """Return the message whose section of the Markdown file holds the byte at *offset*."""
+        return bisect_right(self._section_end, offset)
+
+    def section(self, id_: int) -> tuple[int, int]:
+        """Return where the section of message *id_* begins, and its mark (`markdown`)."""
+        return (self._section_end[id_ - 1] if id_ else 0), self._mark[id_]
+
     def _take_record(self, record: Record, data: bytes, at: int) -> None:
         """Index what the object *data*, which stands at *at*, says."""
         if self._starts_at is None:
@@ -132,7 +151,7 @@ class ChatIndex:
         if record.messages and when is not None:
             self._clock = when
         for name, value in record.facts:
-            self.facts[name] = (value, self._clock if when is None else when)
+            self.facts[name] = (value[:_FACT], self._clock if when is None else when)
         if record.messages:
             self._add(record.messages, data, at)
 
@@ -150,21 +169,26 @@ class ChatIndex:
                 self.overflowed = True
                 return
             if length > LONG:
-                pieces, size, near = cut(message.parts, data, near)
+                pieces, extent, near = cut(message.parts, data, near)
                 self._keep(pieces)
             else:
-                size = measure(message.parts)
-            self._append(message, at, length, nth, size)
+                extent = measure(message.parts)
+            self._append(message, at, length, nth, extent)
 
-    def _append(self, message: Message, at: int, length: int, nth: int, size: int) -> None:
+    def _append(self, message: Message, at: int, length: int, nth: int, extent: Extent) -> None:
         if self._clock > self.newest_ns or not self._size:
             self.newest_ns = self._clock
         self._at.append(at)
         self._length.append(length)
         self._nth.append(nth)
-        self._kind.append(self._kinds.number(message))
+        number = self._kinds.number(message)
+        kind = self._kinds.names[number]
+        mark = mark_of(kind, extent.forged, extent.ticks)
+        self._kind.append(number)
         self._time.append(self._clock)
-        self._size.append(size)
+        self._size.append(extent.size)
+        self._mark.append(mark)
+        self._section_end.append(self.markdown_size + section_size(kind, extent.size, mark))
 
     def _keep(self, pieces: list[Piece]) -> None:
         self._pieces[len(self)] = pieces

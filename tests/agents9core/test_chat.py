@@ -627,6 +627,7 @@ def test_a_transcript_whose_disk_fails_is_unavailable(seat, monkeypatch):
     seat.write(b"one\n")
     reader = TranscriptFile(seat.held()).open()
     tick()
+    assert reader.read(0, 4) == b"one\n"
 
     def fail(fd, count, at):
         raise OSError(5, "I/O error")

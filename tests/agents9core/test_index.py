@@ -93,6 +93,11 @@ def test_facts_are_read_past_the_cap(monkeypatch):
     assert index.facts["ai-title"][0] == "t"
 
 
+def test_of_a_fact_no_more_is_kept_than_is_shown():
+    index = index_of(claude_chat.read, line(type="ai-title", aiTitle="t" * 10_000) + b"\n")
+    assert index.facts["ai-title"][0] == "t" * 4096
+
+
 def test_a_chat_is_as_new_as_its_newest_message():
     times = ["1970-01-01T00:00:05Z", "1970-01-01T00:00:02Z"]
     index = index_of(claude_chat.read, b"".join(user("a", timestamp=time) for time in times), birth_ns=10**18)

@@ -19,6 +19,7 @@ from agents9core.render import make, render
 from agents9core.session import Source
 from agents9core.store import Root
 from agents9core.transcript import Transcripts
+from agents9core.zst import inflate
 from tests.agents9core.chatlines import line
 
 
@@ -653,6 +654,46 @@ def test_a_compressed_base_that_is_damaged_is_malformed(fork):
     fork.put("b", answer("b1"))
     with pytest.raises(Malformed), fork.visit():
         pass
+
+
+def test_a_compressed_base_that_failed_once_is_inflated_again(fork, monkeypatch):
+    fork.put("a.jsonl.zst", zstandard.ZstdCompressor().compress(answer("a1")), limit=len(answer("a1")))
+    fork.put("b", answer("b1"))
+    with monkeypatch.context() as patch:
+        patch.setattr("agents9core.inflated.inflate", lambda fd, limit: os.open("/nowhere", 0))
+        with pytest.raises(Unavailable), fork.visit():
+            pass
+    assert fork.texts() == ["a1", "b1"]
+
+
+def test_inflating_a_long_base_holds_up_nobody_elses_transcript(tmp_path, monkeypatch):
+    transcripts, inflating, go_on = Transcripts(PathNumbers()), threading.Event(), threading.Event()
+    forks = []
+    for name in ("slow", "quick"):
+        fork = Fork(tmp_path)
+        fork.transcripts = transcripts
+        fork.put(f"{name}.zst", zstandard.ZstdCompressor().compress(answer(name)), limit=len(answer(name)))
+        forks.append(fork)
+    slow, quick = forks
+    slow_inode = os.stat(tmp_path / "slow.zst").st_ino
+
+    def slowly(fd, limit):
+        if os.fstat(fd).st_ino == slow_inode:
+            inflating.set()
+            assert go_on.wait(10)
+        return inflate(fd, limit)
+
+    monkeypatch.setattr("agents9core.inflated.inflate", slowly)
+    found = []
+    readers = [threading.Thread(target=lambda: found.append(slow.texts())) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    assert inflating.wait(10)
+    assert quick.texts() == ["quick"]
+    go_on.set()
+    for reader in readers:
+        reader.join()
+    assert found == [["slow"], ["slow"]]
 
 
 def test_few_inflated_files_are_kept(tmp_path, monkeypatch):
