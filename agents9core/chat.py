@@ -123,26 +123,27 @@ class MessageFile(File):
 
     def stat(self) -> Stat:
         with self._held.visit() as visit:
-            index = _index(visit, self._id)
+            index = chat_index(visit, self._id)
             return Stat(self._number + self._id, 1, False, index.size(self._id), index.time(self._id))
 
     def open(self) -> Reader:
         with self._held.visit() as visit:
-            index = _index(visit, self._id)
+            index = chat_index(visit, self._id)
             place = index.place(self._id)
             if place.pieces is None:
-                return ShortReader(self._held, _rendered(visit, index, place))
+                return ShortReader(self._held, rendered(visit, index, place))
             return LongReader(self._held, place, place.pieces)
 
 
-def _index(visit: Visit, id_: int) -> ChatIndex:
+def chat_index(visit: Visit, id_: int = -1) -> ChatIndex:
+    """Return the index of a visit. Raises Gone where it has none, or no message *id_*."""
     if visit.index is None or id_ >= len(visit.index):
         raise Gone("the transcript was rewritten")
     return visit.index
 
 
-def _rendered(visit: Visit, index: ChatIndex, place: Place) -> bytes:
-    """Read a message's object again and render it."""
+def rendered(visit: Visit, index: ChatIndex, place: Place) -> bytes:
+    """Read a message's object again and render it. Raises Gone where it is not what it was."""
     record = read_object(visit.read(place.at, place.length), index.read)
     if record is None or place.nth >= len(record.messages):
         raise Gone("the transcript was rewritten")
@@ -188,14 +189,18 @@ class LongReader(Reader):
 
     def _make(self, visit: Visit, piece: Piece) -> None:
         self._start = piece.start
-        if not piece.length:
-            self._made = piece.literal
-            return
-        source = visit.read(self._place.at + piece.at, piece.length)
-        try:
-            self._made = make(piece.how, source)
-        except ValueError as error:
-            raise Gone("the transcript was rewritten") from error
+        self._made = piece_bytes(visit, self._place, piece)
+
+
+def piece_bytes(visit: Visit, place: Place, piece: Piece) -> bytes:
+    """Return the bytes of a piece of a message. Raises Gone where they are not what they were."""
+    if not piece.length:
+        return piece.literal
+    source = visit.read(place.at + piece.at, piece.length)
+    try:
+        return make(piece.how, source)
+    except ValueError as error:
+        raise Gone("the transcript was rewritten") from error
 
 
 class TranscriptFile(File):

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import NamedTuple
 
-from agents9core.chat import ChatDirectory, TranscriptFile, transcript_stat, version_of
+from agents9core.chat import ChatDirectory, TranscriptFile, version_of
+from agents9core.chat_markdown import MarkdownFile
 from agents9core.errors import Denied, Gone, NotFound
 from agents9core.facts import BY_NAME, LEAVES, Leaf, Look, line
 from agents9core.node import Directory, File, Node, Reader, Row, Stat
@@ -15,9 +16,9 @@ from agents9core.seat import Held, Reading, Seat
 from agents9core.session import Session
 from agents9core.transcript import Visit
 
-AGENT = frozenset({leaf.name for leaf in LEAVES} | {"transcript", "chat", "agents", "threads"})
-THREAD = frozenset({"title", "cwd", "status", "transcript", "chat"})
-SUBAGENT = frozenset({"model", "transcript", "chat"})
+AGENT = frozenset({leaf.name for leaf in LEAVES} | {"transcript", "chat", "chat.md", "agents", "threads"})
+THREAD = frozenset({"title", "cwd", "status", "transcript", "chat", "chat.md"})
+SUBAGENT = frozenset({"model", "transcript", "chat", "chat.md"})
 """What the directory of each kind of seat may have."""
 
 
@@ -61,6 +62,12 @@ class Glance:
         """The seat's transcript, for a node to hold."""
         return Held(self.seat, self.visit.transcript, self.visit.generation) if self.visit else None
 
+    def must_hold(self) -> Held:
+        """Return the seat's transcript. Raises Gone where there is none."""
+        if self.held is None:
+            raise Gone("there is no transcript")
+        return self.held
+
     @cached_property
     def record_ns(self) -> int:
         """When the harness's record last moved; never before the process began."""
@@ -83,12 +90,11 @@ class Glance:
             return False
         if name in BY_NAME:
             return BY_NAME[name][1].show(self.look) is not None
-        return bool(_DIRECTORIES[name].applies(self)) if name in _DIRECTORIES else self.visit is not None
+        return bool(_BRANCHES[name].applies(self))
 
     def names(self) -> list[str]:
         """Return the members that apply, in the order of the tables."""
-        every = (*BY_NAME, "transcript", *_DIRECTORIES)
-        return [name for name in every if self.has(name)]
+        return [name for name in (*BY_NAME, *_BRANCHES) if self.has(name)]
 
     def stat(self) -> Stat:
         """Return what the seat's directory looks like."""
@@ -128,18 +134,14 @@ class SeatDirectory(Directory):
         with glance(self._seat, scan=_asks_transcript(name)) as seen:
             if not seen.has(name):
                 raise NotFound(name)
-            if name == "transcript" and seen.held:
-                return TranscriptFile(seen.held)
-            return FactFile(name, self._seat) if name in BY_NAME else _DIRECTORIES[name].make(seen)
+            return FactFile(name, self._seat) if name in BY_NAME else _BRANCHES[name].make(seen)
 
     def members(self) -> Sequence[Row]:
         with glance(self._seat, scan=True) as seen:
             names = seen.names()
             rows = [self._row(name, seen) for name in names if name in BY_NAME]
-            if seen.visit and "transcript" in names:
-                rows.append(Row("transcript", transcript_stat(seen.visit)))
-            directories = [_DIRECTORIES[name].make(seen) for name in names if name in _DIRECTORIES]
-        return rows + present(directories)
+            branches = [branch.make(seen) for name, branch in _BRANCHES.items() if name in names]
+        return rows + present(branches)
 
     def _row(self, name: str, seen: "Glance") -> Row:
         number, leaf = BY_NAME[name]
@@ -148,7 +150,7 @@ class SeatDirectory(Directory):
 
 def _asks_transcript(name: str) -> bool:
     """Whether a member of a seat is made from what its transcript says."""
-    return name == "chat" or (name in BY_NAME and BY_NAME[name][1].in_transcript)
+    return name in ("chat", "chat.md") or (name in BY_NAME and BY_NAME[name][1].in_transcript)
 
 
 class ChildSeat(Seat):
@@ -201,17 +203,24 @@ class SeatsDirectory(Directory):
 
 
 class _Branch(NamedTuple):
-    """A member of a seat that is a directory."""
+    """A member of a seat that is no fact."""
 
     applies: Callable[[Glance], object]
-    make: Callable[[Glance], Directory]
+    make: Callable[[Glance], Node]
 
 
-_DIRECTORIES = {
+def _has_markdown(seen: Glance) -> bool:
+    index = seen.visit.transcript.index if seen.visit else None
+    return seen.visit is not None and seen.seat.reading is not None and not (index and index.overflowed)
+
+
+_BRANCHES = {
+    "transcript": _Branch(lambda seen: seen.visit, lambda seen: TranscriptFile(seen.must_hold())),
     "chat": _Branch(
         lambda seen: seen.look.session.id is not None and seen.seat.reading is not None,
         lambda seen: ChatDirectory(seen.seat, seen.held, seen.look.session.id),
     ),
+    "chat.md": _Branch(_has_markdown, lambda seen: MarkdownFile(seen.must_hold())),
     "agents": _Branch(
         lambda seen: seen.seat.subagents(),
         lambda seen: SeatsDirectory("agents", seen.seat, seen.seat.subagents),

@@ -8,8 +8,9 @@
             via  session  cwd  title  name  status  waitingfor  model  version  started
             transcript
             chat/00000000-user ...
-            agents/<name>/      {model,transcript,chat/}: its subagents
-            threads/<id>/       {title,cwd,status,transcript,chat/}: where one process has several
+            chat.md             the same messages as one growing Markdown file
+            agents/<name>/      {model,transcript,chat/,chat.md}: its subagents
+            threads/<id>/       {title,cwd,status,transcript,chat/,chat.md}: where one process has several
       claude/  codex/  omp/  dsh/       the harness's transcript store, byte for byte
       skills/<harness>/<skill>/SKILL.md ...
 
@@ -47,6 +48,7 @@ active/HARNESS/PID/      an agent that runs: claude, codex, omp, dsh, hermes
                          one line each; a file that does not apply is absent
   transcript             what the harness writes, byte for byte, growing
   chat/ID-KIND           one file per message: 00000413-bash, 00000414-bash-result
+  chat.md                the same messages as one growing Markdown file
   agents/NAME/           its subagents: model, transcript, chat
   threads/ID/            where one process has several threads of its own
 HARNESS/                 the harness's transcript store, byte for byte

@@ -37,7 +37,7 @@ def text_of(index: ChatIndex, id_: int, data: bytes) -> str:
     assert record is not None
     parts = record.messages[place.nth].parts
     text = render(parts)
-    pieces, size, _ = cut(parts, source)
+    pieces, (size, _, _), _ = cut(parts, source)
     assert size == place.size == len(text)
     joined = (piece.literal or make(piece.how, source[piece.at :][: piece.length]) for piece in pieces)
     assert b"".join(joined) == text

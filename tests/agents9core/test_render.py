@@ -42,7 +42,7 @@ def test_each_part_stands_on_lines_of_its_own(parts, text):
 
 @pytest.mark.parametrize(("parts", "text"), CASES)
 def test_a_size_is_the_bytes_that_are_read(parts, text):
-    assert measure(parts) == len(text)
+    assert measure(parts).size == len(text)
 
 
 def source_of(parts: list[Part]) -> bytes:
@@ -51,7 +51,7 @@ def source_of(parts: list[Part]) -> bytes:
 
 
 def joined(parts: list[Part], data: bytes) -> bytes:
-    pieces, size, _ = cut(parts, data)
+    pieces, (size, _, _), _ = cut(parts, data)
     made = [piece.literal or make(piece.how, data[piece.at : piece.at + piece.length]) for piece in pieces]
     assert [piece.start for piece in pieces] == [sum(map(len, made[:nth])) for nth in range(len(made))]
     assert size == sum(map(len, made))
@@ -81,7 +81,7 @@ def test_cut_small_or_not_at_all_is_the_same_message(parts, piece):
         patch.setattr(render_module, "PIECE", piece)
         text = joined(parts, source_of(parts))
     assert text == render(parts)
-    assert len(text) == measure(parts)
+    assert len(text) == measure(parts).size
 
 
 def test_no_piece_is_made_of_more_than_a_piece_of_the_file(monkeypatch):
@@ -101,7 +101,7 @@ def test_a_message_is_cut_from_where_the_one_before_ended():
 def test_the_piece_at_an_offset_holds_it(monkeypatch):
     monkeypatch.setattr(render_module, "PIECE", 12)
     part = Part(TEXT, b'"' + b"abcdefghij" * 9 + b'"')
-    pieces, size, _ = cut([part], bytes(part.data))
+    pieces, (size, _, _), _ = cut([part], bytes(part.data))
     assert all(
         0 <= offset - piece_at(pieces, offset).start < max(piece_at(pieces, offset).length, 1)
         for offset in range(size)

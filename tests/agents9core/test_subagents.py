@@ -79,7 +79,7 @@ def test_claude_s_subagents_in_each_layout(machine, claude, path):
     claude_agent(machine, path)
     assert names(claude.walk("agents")) == ["a1"]
     agent = claude.walk("agents").walk("a1")
-    assert names(agent) == ["model", "transcript", "chat"]
+    assert names(agent) == ["model", "transcript", "chat", "chat.md"]
     assert agent.walk("chat").walk("00000000-assistant").open().read(0, 99) == b"found it\n"
     assert agent.walk("model").open().read(0, 99) == b"made-up\n"
 
@@ -169,6 +169,6 @@ def test_a_process_with_several_threads_lists_them(machine, codex_entry):
     (machine.proc / "611" / "fd" / "21").symlink_to(other)
     threads = codex_entry.walk("threads")
     assert names(threads) == [THREAD, SECOND]
-    assert names(threads.walk(SECOND)) == ["cwd", "transcript", "chat"]
+    assert names(threads.walk(SECOND)) == ["cwd", "transcript", "chat", "chat.md"]
     assert threads.walk(SECOND).walk("cwd").open().read(0, 99) == b"/srv/other\n"
     assert names(threads.walk(THREAD).walk("chat")) == ["00000000-user"]

@@ -60,7 +60,7 @@ def test_an_entry_lists_what_applies(machine, root):
     machine.writes('{"type":"summary","summary":"t"}\n')
     assert names(walk(root, "active/claude/601")) == [
         "via", "session", "cwd", "title", "name", "status", "waitingfor", "version", "started",
-        "transcript", "chat",
+        "transcript", "chat", "chat.md",
     ]  # fmt: skip
 
 

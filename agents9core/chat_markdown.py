@@ -1,0 +1,109 @@
+"""`chat.md`: a whole chat as one growing Markdown file, made as it is read.
+
+Its size is known from the index. A read at any offset renders the sections that it returns, and of a
+message in a long object a piece or two (`markdown` has the form, `render` the pieces).
+"""
+
+from bisect import bisect_right
+
+from agents9core import markdown
+from agents9core.chat import chat_index, piece_bytes, rendered
+from agents9core.errors import Gone
+from agents9core.identity import LEAVES
+from agents9core.index import ChatIndex, Place
+from agents9core.node import File, Reader, Stat
+from agents9core.render import Piece, piece_at
+from agents9core.seat import Held
+from agents9core.transcript import Visit
+
+_MARKDOWN_LEAF = LEAVES - 2
+
+
+class MarkdownFile(File):
+    """`chat.md`: the whole chat as one growing file."""
+
+    name = "chat.md"
+    media_type = "text/markdown; charset=utf-8"
+
+    def __init__(self, held: Held) -> None:
+        self._held = held
+
+    def stat(self) -> Stat:
+        with self._held.visit() as visit:
+            return markdown_stat(visit, chat_index(visit))
+
+    def open(self) -> Reader:
+        self.stat()
+        return MarkdownReader(self._held)
+
+
+def markdown_stat(visit: Visit, index: ChatIndex) -> Stat:
+    """Return what a chat's Markdown file looks like. Raises Gone where the chat is too long for one."""
+    if index.overflowed:
+        raise Gone("the chat has more messages than its index")
+    size = index.markdown_size
+    return Stat(visit.number + _MARKDOWN_LEAF, size + 1, False, size, index.newest_ns)
+
+
+class MarkdownReader(Reader):
+    """Renders sections as they are read. The last one made is held, so reading on is linear."""
+
+    def __init__(self, held: Held) -> None:
+        self._held = held
+        self._start = 0
+        self._made = b""
+
+    def read(self, offset: int, count: int) -> bytes:
+        out = bytearray()
+        with self._held.visit() as visit:
+            index = chat_index(visit)
+            while len(out) < count and offset + len(out) < index.markdown_size:
+                at = offset + len(out)
+                if not self._start <= at < self._start + len(self._made):
+                    self._start, self._made = section_part(visit, index, at)
+                    if not self._start <= at < self._start + len(self._made):
+                        raise Gone("the transcript was rewritten")
+                out += self._made[at - self._start :][: count - len(out)]
+        return bytes(out)
+
+
+def section_part(visit: Visit, index: ChatIndex, offset: int) -> tuple[int, bytes]:
+    """Return a part of the Markdown file that holds the byte at *offset*, and where the part begins.
+
+    It is a whole section, or a piece of one whose message stands in a long object.
+    """
+    id_ = index.section_at(offset)
+    start, mark = index.section(id_)
+    kind, place = index.kind(id_), index.place(id_)
+    before = markdown.opening(id_, kind, index.time(id_), mark)
+    after = markdown.closing(kind, mark)
+    is_prose = kind in markdown.PROSE
+    if place.pieces is None:
+        text = rendered(visit, index, place)
+        return start, before + (markdown.escaped(text) if is_prose else text) + after
+    within = offset - start - len(before)
+    end = place.size + (mark if is_prose else 0)
+    if within < 0:
+        return start, before
+    if within >= end:
+        return start + len(before) + end, after
+    piece_start, made = _piece_part(visit, place, place.pieces, within, is_prose)
+    return start + len(before) + piece_start, made
+
+
+def _piece_part(
+    visit: Visit, place: Place, pieces: list[Piece], within: int, is_prose: bool
+) -> tuple[int, bytes]:
+    """Return the piece that holds the byte at *within* of a section's text, and where it begins."""
+    if not is_prose:
+        piece = piece_at(pieces, within)
+        return piece.start, piece_bytes(visit, place, piece)
+    number = bisect_right(pieces, within, key=lambda piece: piece.start + piece.forged) - 1
+    piece = pieces[number]
+    following = bytearray()
+    for other in pieces[number + 1 :]:
+        if len(following) >= markdown.LOOKAHEAD:
+            break
+        following += piece_bytes(visit, place, other)
+    made = markdown.escaped(piece_bytes(visit, place, piece), piece.at_line, bytes(following))
+    return piece.start + piece.forged, made
