@@ -1,5 +1,6 @@
 """A transcript that grows, is torn, shrinks, is replaced, goes: what is read of it, and as what."""
 
+import errno
 import os
 import threading
 import time
@@ -354,10 +355,16 @@ def test_what_is_no_plain_file_is_neither_followed_nor_waited_for(scene, put, er
         pass
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_may_not_be_read_is_denied(scene):
+def test_a_file_that_may_not_be_read_is_denied(scene, monkeypatch):
     scene.path.write_bytes(b"")
-    scene.path.chmod(0)
+    opened = os.open
+
+    def refuse(path, flags, *rest, **named):
+        if path == scene.path.name:
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return opened(path, flags, *rest, **named)
+
+    monkeypatch.setattr("agents9core.store.os.open", refuse)
     with pytest.raises(Denied), scene.visit():
         pass
 
