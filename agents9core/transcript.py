@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
-from agents9core.errors import Gone, Unavailable
+from agents9core.errors import Gone, Malformed, NotFound, TooLarge, Unavailable
 from agents9core.identity import PathNumbers
 from agents9core.index import ChatIndex
 from agents9core.inflated import Inflated
@@ -141,6 +141,18 @@ def _read_new_lines(file: OpenFile, progress: _Progress, base: int, index: ChatI
                 index.take(os.pread(file.fd, end - begin, begin), base + begin)
             else:
                 index.skip(base + begin)
+    if file.limit is not None and scanner.line_start < scanner.scanned:
+        _take_last_line(file, scanner, base, index)
+
+
+def _take_last_line(file: OpenFile, scanner: LineScanner, base: int, index: ChatIndex) -> None:
+    """Index the last line of a file that does not grow, though it lacks a newline."""
+    begin, end = scanner.line_start, scanner.scanned
+    if end - begin > LONGEST:
+        index.skip(base + begin)
+    else:
+        index.take(os.pread(file.fd, end - begin, begin), base + begin)
+    scanner.line_start = end
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,17 +211,32 @@ class Transcripts:
     ) -> Iterator[Visit]:
         """Open a transcript and look at it; with *read* also bring its index up to date.
 
-        Raises NotFound where a file is not there, Denied, Malformed, or Unavailable.
+        A base that is not there, or is damaged, is missing. Raises NotFound where the file that grows is not
+        there, Denied, Malformed, or Unavailable.
         """
         with ExitStack() as stack:
             looked_ns = time.time_ns()
             try:
-                files = [self._open(stack, source) for source in sources]
+                files, missing_base = self._open_all(stack, sources, missing_base)
                 transcript = self._transcript(files, missing_base)
                 visit = self._look(transcript, files, looked_ns, read, missing_base)
             except OSError as error:
                 raise Unavailable(str(error)) from error
             yield visit
+
+    def _open_all(
+        self, stack: ExitStack, sources: tuple[Source, ...], missing_base: str | None
+    ) -> tuple[list[OpenFile], str | None]:
+        """Open the files in order, from after the last base that cannot be had; say which that is."""
+        files: list[OpenFile] = []
+        for source in sources:
+            try:
+                files.append(self._open(stack, source))
+            except (NotFound, Malformed, TooLarge):
+                if source is sources[-1]:
+                    raise
+                files, missing_base = [], source.path[-1]
+        return files, missing_base
 
     def _open(self, stack: ExitStack, source: Source) -> OpenFile:
         fd, stat = stack.enter_context(source.root.opened(source.path))

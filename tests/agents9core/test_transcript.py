@@ -618,10 +618,29 @@ def test_a_base_that_gets_the_bytes_it_lacked_makes_another_transcript(fork):
     assert fork.texts() == ["a1", "a2", "b1"]
 
 
-def test_a_base_that_is_not_there_is_not_found(fork):
+def test_a_base_that_is_not_there_is_missing(fork):
     fork.put("b", answer("b1"))
-    with pytest.raises(NotFound), fork.visit(Source(fork.root, ("a",), 10), *fork.sources):
-        pass
+    with fork.visit(Source(fork.root, ("a",), 10), *fork.sources) as visit:
+        notice, own = texts(visit)
+    assert (own, "rollout a" in notice) == ("b1", True)
+
+
+def test_what_comes_before_a_missing_base_is_missing_too(fork):
+    fork.put("a", answer("a1"), limit=len(answer("a1")))
+    fork.put("b", answer("b1"))
+    first, last = fork.sources
+    with fork.visit(first, Source(fork.root, ("gone",), 10), last) as visit:
+        notice, *own = texts(visit)
+    assert (own, "rollout gone" in notice) == (["b1"], True)
+
+
+@pytest.mark.parametrize("short", [0, 1])
+def test_the_last_record_of_a_base_counts_with_and_without_its_newline(fork, short):
+    fork.put("a", answer("a1") + answer("a2"), limit=len(answer("a1") + answer("a2")) - short)
+    fork.put("b", answer("b1"))
+    assert fork.texts() == ["a1", "a2", "b1"]
+    fork.append_to("b", answer("b2"))
+    assert fork.texts() == ["a1", "a2", "b1", "b2"]
 
 
 def test_a_missing_base_is_said_first_and_its_coming_makes_another_transcript(fork):
@@ -656,11 +675,11 @@ def test_a_compressed_base_is_inflated_once(fork, monkeypatch):
     assert (fork.texts(), fork.identity()) == (["a1", "b1", "b2"], before)
 
 
-def test_a_compressed_base_that_is_damaged_is_malformed(fork):
+def test_a_compressed_base_that_is_damaged_is_missing(fork):
     fork.put("a.jsonl.zst", b"rubbish", limit=10)
     fork.put("b", answer("b1"))
-    with pytest.raises(Malformed), fork.visit():
-        pass
+    notice, own = fork.texts()
+    assert (own, "a.jsonl.zst" in notice) == ("b1", True)
 
 
 def test_a_compressed_base_that_failed_once_is_inflated_again(fork, monkeypatch):
