@@ -1,1 +1,1 @@
-"""Measurements, each beside its baseline in the same run. `make bench` prints them."""
+"""Measurements, each beside its baseline in the same run. `make bench` prints them and writes RESULTS.md."""
