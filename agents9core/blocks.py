@@ -44,9 +44,14 @@ _elements = msgspec.json.Decoder(list[Raw]).decode
 _NO_BLOCK = Block()
 
 
-def first_byte(value: Raw) -> bytes:
-    """Return the byte that tells what a JSON value is: `"`, `[`, `{` ...; empty where it is absent."""
-    return bytes(memoryview(value)[:1])
+STRING, LIST, OBJECT, NULL = b'"[{n'
+"""The first bytes of JSON values, which tell what they are."""
+
+
+def first_byte(value: Raw) -> int:
+    """Return the byte that tells what a JSON value is; 0 where it is absent."""
+    view = memoryview(value)
+    return view[0] if view else 0
 
 
 class Content:
@@ -70,28 +75,30 @@ class Content:
 
 
 def _blocks_of(value: Raw) -> list[Block]:
-    if first_byte(value) != b"[":
+    if first_byte(value) != LIST:
         return []
     try:
         return _blocks(value)
     except msgspec.ValidationError:
-        return [_block(each) if first_byte(each) == b"{" else _NO_BLOCK for each in _elements(value)]
+        return [_block(each) if first_byte(each) == OBJECT else _NO_BLOCK for each in _elements(value)]
 
 
 def text_parts(value: Raw) -> list[Part]:
     """Return a JSON string as a part; none where it is empty or no string."""
     view = memoryview(value)
-    return [Part(TEXT, value)] if len(view) > 2 and view[0] == 0x22 else []
+    return [Part(TEXT, value)] if len(view) > 2 and view[0] == STRING else []
 
 
 def content_parts(value: Raw) -> list[Part]:
     """Return what a content value shows: a string, a list of blocks, else its JSON; null is nothing."""
     first = first_byte(value)
-    if first == b'"':
+    if first == STRING:
         return text_parts(value)
-    if first != b"[":
-        return [Part(COPY, value)] if first not in (b"", b"n") else []
+    if first != LIST:
+        return copied(value)
     content = Content(value)
+    if len(content.blocks) == 1:
+        return content.parts(0)
     return [part for number in range(len(content.blocks)) for part in content.parts(number)]
 
 
@@ -102,4 +109,9 @@ def call_parts(name: Raw, shown: list[Part]) -> list[Part]:
 
 def copied(value: Raw) -> list[Part]:
     """Return a JSON value as it stands; none where it is absent or null."""
-    return [Part(COPY, value)] if first_byte(value) not in (b"", b"n") else []
+    return [Part(COPY, value)] if has(value) else []
+
+
+def has(value: Raw) -> bool:
+    """Whether a field is there and not null."""
+    return first_byte(value) not in (0, NULL)

@@ -51,9 +51,9 @@ def measure(parts: list[Part]) -> Extent:
         text = _TEXT_OF[how](data)
         length = len(text) if text.isascii() else len(text.encode())
         size += length if not length or text.endswith("\n") else length + 1
-        if "## " in text:
+        if "#" in text:
             forged += forged_in(text)
-        if "```" in text:
+        if "`" in text:
             ticks = max(ticks, ticks_in(text))
     return Extent(size, forged, ticks)
 

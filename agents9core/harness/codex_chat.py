@@ -15,10 +15,13 @@ from msgspec import Raw
 from agents9core.blocks import (
     ABSENT,
     IMAGE,
+    LIST,
+    STRING,
     Content,
     content_parts,
     copied,
     first_byte,
+    has,
     text_parts,
 )
 from agents9core.jsontext import as_text
@@ -191,7 +194,7 @@ def _message(item: _Item) -> list[Message]:
 
 def _agent(item: _Item) -> list[Message]:
     parts = content_parts(item.content)
-    if first_byte(item.encrypted_content) == b'"' and not parts:
+    if first_byte(item.encrypted_content) == STRING and not parts:
         parts = [_ENCRYPTED]
     return _said("agent", text_parts(item.author) + parts)
 
@@ -218,23 +221,19 @@ def _call(kind: str, item: _Item) -> Message:
     """Read a call: its input is the first of arguments, input and action; a string is unescaped once."""
     name = as_text(item.name)
     named = text_parts(item.name) if name else [Part(LITERAL, kind.removesuffix("_call").encode())]
-    given = next((field for field in (item.arguments, item.input, item.action) if _has(field)), ABSENT)
-    shown = text_parts(given) if first_byte(given) == b'"' else copied(given)
+    given = next((field for field in (item.arguments, item.input, item.action) if has(field)), ABSENT)
+    shown = text_parts(given) if first_byte(given) == STRING else copied(given)
     return Message(CALL, named + shown, item.call_id, name or kind.removesuffix("_call"))
 
 
 def _output(item: _Item) -> Message:
-    shown = content_parts(item.output) if _has(item.output) else copied(item.tools)
+    shown = content_parts(item.output) if has(item.output) else copied(item.tools)
     return Message(RESULT, shown, item.call_id)
-
-
-def _has(value: Raw) -> bool:
-    return first_byte(value) not in (b"", b"n")
 
 
 def _from_user(item: _Item) -> list[Message]:
     """Sort the items of a user-role message one by one; neighbours of one class are one message."""
-    if first_byte(item.content) != b"[":
+    if first_byte(item.content) != LIST:
         parts = content_parts(item.content)
         return _said(_role_by_marks(as_text(item.content) or ""), parts)
     return [
