@@ -21,6 +21,8 @@ _HEADER = struct.Struct("<IBH")
 _DIRENT_FIXED = 24
 """qid[13] offset[8] type[1] and the two bytes of name[s] that say how long it is."""
 _IOHDRSZ = 24
+_WHOLE_BYTES = 32 << 10
+"""More than any message has, and less than diod's msize."""
 _LIMIT_SECONDS = 300
 _ENOENT = 2
 
@@ -151,7 +153,7 @@ def look(directory: int, name: str, lane: int) -> list[bytes]:
 def fetch(directory: int, name: str, lane: int) -> list[bytes]:
     """Return walk, open, read and clunk of one name."""
     fid = 10 + lane
-    reading = read(fid, 0, (1 << 17) - _IOHDRSZ, lane)
+    reading = read(fid, 0, _WHOLE_BYTES, lane)
     return [walk(directory, fid, name, lane), lopen(fid, lane), reading, clunk(fid, lane)]
 
 

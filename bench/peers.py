@@ -129,7 +129,7 @@ def wsgidav_python() -> Path | None:
     if not (place / "done").exists():
         venv.create(place, clear=True, with_pip=True)
         install = [python, "-m", "pip", "install", "-q", "wsgidav", f"cheroot=={cheroot.__version__}"]
-        if subprocess.run(install, check=False).returncode:
+        if subprocess.run(install, capture_output=True, check=False).returncode:
             return None
         (place / "done").touch()
     return python

@@ -54,8 +54,8 @@ def _profile(title: str, run: Callable[[], object]) -> None:
 def _ask(app: App, method: str, path: str, body: bytes = b"", **more: str) -> list[bytes]:
     environ: dict[str, Any] = {
         "REQUEST_METHOD": method, "REQUEST_URI": path, "PATH_INFO": path, "QUERY_STRING": "",
-        "HTTP_HOST": "127.0.0.1", "SERVER_PORT": "80", "wsgi.input": io.BytesIO(body), PEER_ADMITTED: True,
-        **more,
+        "HTTP_HOST": "127.0.0.1", "SERVER_NAME": "127.0.0.1", "SERVER_PORT": "80",
+        "wsgi.url_scheme": "http", "wsgi.input": io.BytesIO(body), PEER_ADMITTED: True, **more,
     }  # fmt: skip
     return list(app(environ, lambda _status, _headers: None))
 
