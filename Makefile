@@ -1,7 +1,7 @@
 # make serve   install into .venv, and serve the agents that run on this machine
 # make demo    the same with a made agent that talks
 # make test    everything that CI runs: lint, types, layers, tests with the real clients
-# make bench   measure
+# make bench   measure everything beside its peers, and write bench/RESULTS.md
 
 PYTHON ?= python3
 BIN := .venv/bin

@@ -53,7 +53,8 @@ class World:
     def _process(self, pid: int, comm: str, environ: str) -> Path:
         process = self.proc / str(pid)
         process.mkdir()
-        fields = ["S", "1", *["0"] * 17, _START, *["1"] * 30]
+        layout = [str(pid * 1000 + field) for field in range(23, 53)]  # where its memory lies, and the like
+        fields = ["S", "1", *["0"] * 17, _START, *layout]
         (process / "stat").write_text(f"{pid} ({comm}) {' '.join(fields)}\n")
         (process / "status").write_text(f"Uid:\t{os.getuid()}\t{os.getuid()}\n")
         (process / "cmdline").write_bytes(comm.encode() + b"\0")
