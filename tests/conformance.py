@@ -1,6 +1,7 @@
 """One suite that any tree must pass: nodes, 9P in three dialects and HTTP say the same of every file.
 
 `check_tree(root)` walks the tree each way and compares names, kinds, lengths, times, identities and bytes.
+`check_growing_tree(root)` does so while transcripts grow: what one door has said, the next one says too.
 """
 
 import io
@@ -39,6 +40,43 @@ def check_tree(root: Directory) -> int:
     over_http = seen_by_http(root)
     assert_equal(over_http, {name: without_path(seen) for name, seen in nodes.items()}, "HTTP")
     return len(nodes)
+
+
+def check_growing_tree(root: Directory) -> tuple[int, int]:
+    """Look by each door in turn; return how many nodes the first look and the last one saw.
+
+    A message stays what it was, chats only grow at their ends, and so does every other file.
+    """
+    looks = [("nodes", seen_by_nodes(root))]
+    for door in (*DIALECTS, "HTTP", "nodes again"):
+        seen = (
+            seen_by_http(root) if door == "HTTP" else seen_by_nodes(root) if door == "nodes again" else None
+        )
+        looks.append((door, seen_by_9p(root, door) if seen is None else seen))
+        assert_grown(looks[-1][1], looks[-2][1], f"{door} after {looks[-2][0]}")
+    return len(looks[0][1]), len(looks[-1][1])
+
+
+def assert_grown(later: dict[str, Seen], earlier: dict[str, Seen], doors: str) -> None:
+    """Fail with the first node of which the later look contradicts the earlier one."""
+    for name, was in earlier.items():
+        assert name in later, f"{doors}: {name} is gone"
+        now = later[name]
+        if "/chat/" in name:
+            assert now == was, f"{doors}: {name}"
+            assert now.length == len(now.data), f"{doors}: {name}"
+        else:
+            assert (now.is_dir, now.path == was.path or now.is_dir) == (was.is_dir, True), f"{doors}: {name}"
+            assert now.data.startswith(was.data), f"{doors}: {name}"
+            assert now.length <= len(now.data), f"{doors}: {name}"
+    for chat in {name.rpartition("/")[0] for name in earlier if "/chat/" in name}:
+        before, after = members_of(chat, earlier), members_of(chat, later)
+        assert after[: len(before)] == before, f"{doors}: {chat}"
+
+
+def members_of(directory: str, seen: dict[str, Seen]) -> list[str]:
+    """Return the names below *directory* in the order in which they were listed."""
+    return [name for name in seen if name.rpartition("/")[0] == directory]
 
 
 def assert_equal(found: dict[str, Seen], expected: dict[str, Seen], door: str) -> None:

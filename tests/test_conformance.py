@@ -1,12 +1,14 @@
 """Every door shows the same tree: the one in memory, and the real one over a made machine."""
 
 import json
+import threading
+import time
 
 from agents9core.memory import MemoryChat, MemoryDirectory, MemoryFile
 from agents9core.resolver import Resolver
 from agents9core.tree import build_tree
-from tests.conformance import check_tree
-from tests.e2e.machine import Machine
+from tests.conformance import check_growing_tree, check_tree
+from tests.e2e.machine import Machine, claude_line
 
 NS = 1_000_000_000
 
@@ -29,3 +31,45 @@ def test_the_tree_of_a_machine(tmp_path):
     machine.writes('{"type":"user","message":{"content":"cut \\ud83d' + "\x01" + '"}}\n')
     machine.writes(json.dumps({"type": "user", "message": {"content": "long " * 220_000}}) + "\n")
     assert check_tree(build_tree(Resolver(str(machine.proc)))) > 30
+
+
+class Talk(threading.Thread):
+    """Lets both agents of a machine talk until it is told to stop; the lines of one come in two pieces."""
+
+    def __init__(self, machine):
+        super().__init__()
+        self.machine = machine
+        self.enough = threading.Event()
+        self.lines = 0
+
+    def run(self):
+        while not self.enough.is_set() and self.lines < 400:
+            self.lines += 1
+            call = {"type": "tool_use", "id": f"t{self.lines}", "name": "Bash", "input": {"n": self.lines}}
+            text = {"type": "text", "text": f"naïve {self.lines}\n" * (self.lines % 50)}
+            line = claude_line("assistant", [text, call], self.lines % 10)
+            cut = self.lines * 7 % len(line)
+            self.machine.writes(line[:cut])
+            item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "x" * 300}]}
+            self.machine.rolls("response_item", item)
+            time.sleep(0.02)
+            self.machine.writes(line[cut:])
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.enough.set()
+        self.join()
+
+
+def test_the_doors_agree_while_both_chats_grow(tmp_path):
+    machine = Machine(tmp_path)
+    root = build_tree(Resolver(str(machine.proc)))
+    with Talk(machine) as talk:
+        for _ in range(2):
+            first, last = check_growing_tree(root)
+            assert last > first
+    assert talk.lines > 20
+    assert check_tree(root) > 30
