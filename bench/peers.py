@@ -9,11 +9,10 @@ import time
 import venv
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import metadata
 from pathlib import Path
 
-import cheroot
-
-from bench.table import said
+from bench.table import DEPENDENCIES, said
 from bench.world import running
 
 PACKAGES = {
@@ -122,16 +121,21 @@ def diod(root: Path, socket_file: Path | None = None) -> Iterator[int]:
         yield port
 
 
-def wsgidav_python() -> Path | None:
-    """Return a Python that has wsgidav and our cheroot, and nothing else; None where it cannot be made."""
-    place = _DATA / f"wsgidav-{cheroot.__version__}"
+def plain_python() -> Path | None:
+    """Return a Python with wsgidav and what agents9 depends on; tools for developers slow its start.
+
+    None where it cannot be made.
+    """
+    place = _DATA / "venv"
     python = place / "bin" / "python"
-    if not (place / "done").exists():
+    wanted = ["wsgidav", *(f"{name}=={metadata.version(name)}" for name in DEPENDENCIES)]
+    note = place / "installed"
+    if not note.exists() or note.read_text() != "\n".join(wanted):
         venv.create(place, clear=True, with_pip=True)
-        install = [python, "-m", "pip", "install", "-q", "wsgidav", f"cheroot=={cheroot.__version__}"]
+        install = [python, "-m", "pip", "install", "-q", *wanted]
         if subprocess.run(install, capture_output=True, check=False).returncode:
             return None
-        (place / "done").touch()
+        note.write_text("\n".join(wanted))
     return python
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 
 HEAD = ("row", "ours", "spread", "baseline", "its spread", "ratio", "target", "met")
-_PACKAGES = ("cheroot", "defusedxml", "msgspec", "xxhash", "zstandard", "orjson")
+DEPENDENCIES = ("cheroot", "defusedxml", "msgspec", "xxhash", "zstandard")
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def machine() -> dict[str, str]:
         (line.split(":")[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")), "?"
     )
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
-    packages = ", ".join(f"{name} {metadata.version(name)}" for name in _PACKAGES)
+    packages = ", ".join(f"{name} {metadata.version(name)}" for name in (*DEPENDENCIES, "orjson"))
     return {
         "commit": said("git", "describe", "--always", "--dirty"),
         "machine": f"{cpu}, {os.cpu_count()} cores, {memory:.0f} GiB",

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from bench.inputs import CWD, SESSION, THREAD
 
 _START = "5000"
+_TOP = Path(__file__).parent.parent
 _BTIME = 1_780_000_000
 
 
@@ -87,12 +88,12 @@ class Server(NamedTuple):
 
 
 @contextmanager
-def served(world: World, *arguments: str) -> Iterator[Server]:
+def served(world: World, *arguments: str, python: Path | str = sys.executable) -> Iterator[Server]:
     """Serve a machine until the block ends."""
-    command = [sys.executable, "-m", "davserver", "serve", "--proc", str(world.proc)]
+    command = [str(python), "-m", "davserver", "serve", "--proc", str(world.proc)]
     command += ["--http", "127.0.0.1:0", "--9p", "127.0.0.1:0", *arguments]
     began = time.perf_counter()
-    with running(command, stdout=subprocess.PIPE, text=True) as process:
+    with running(command, stdout=subprocess.PIPE, text=True, cwd=_TOP) as process:
         ports = [int(re.search(r":(\d+)/?$", process.stdout.readline())[1]) for _ in range(2)]
         yield Server(process.pid, *ports, time.perf_counter() - began)
 

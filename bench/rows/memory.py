@@ -106,25 +106,29 @@ def _over_9p(server: Server, path: str) -> None:
 
 
 def _idle(bench: Bench) -> None:
-    python = peers.wsgidav_python()
+    python = peers.plain_python()
     if python is None:
         bench.table.leave_out("idle memory, start", "wsgidav cannot be installed")
         return
     for code, more, times in ((_LITERALLY, at_most_more(12), at_most_times(2)), (_WHOLE, None, None)):
-        ours, theirs = in_turns(bench.runs, lambda: _served_idle(bench), lambda c=code: _imported(python, c))
+        ours, theirs = in_turns(
+            bench.runs, lambda: _served_idle(bench, python), lambda c=code: _imported(python, c)
+        )
         bench.row("memory of an idle server", "MiB", ours, theirs, code, more)
-        ours, theirs = in_turns(bench.runs, lambda: _start(bench), lambda c=code: _import_seconds(python, c))
+        ours, theirs = in_turns(
+            bench.runs, lambda: _start(bench, python), lambda c=code: _import_seconds(python, c)
+        )
         bench.row("start until both doors listen", "s", ours, theirs, code, times)
 
 
-def _served_idle(bench: Bench) -> float:
-    with bench.world() as world, served(world) as server:
+def _served_idle(bench: Bench, python: Path) -> float:
+    with bench.world() as world, served(world, python=python) as server:
         time.sleep(0.2)
         return memory_mib(server.pid)
 
 
-def _start(bench: Bench) -> float:
-    with bench.world() as world, served(world) as server:
+def _start(bench: Bench, python: Path) -> float:
+    with bench.world() as world, served(world, python=python) as server:
         return server.seconds
 
 
