@@ -55,6 +55,30 @@ def test_a_copy_has_the_time_of_the_file(http_door, run, tmp_path):
     assert copy.stat().st_mtime == 1_700_000_000
 
 
+def test_the_head_of_a_file_is_all_of_it_but_the_body(http_door, run):
+    said = run("curl", "-sfI", http_door.url + "/long").stdout.lower()
+    for line in (
+        "200 ok",
+        f"content-length: {2 << 20}",
+        'etag: "',
+        "last-modified: tue, 14 nov 2023 22:13:20 gmt",
+    ):
+        assert line in said
+
+
+def test_a_file_is_fetched_only_if_it_is_newer_than_the_copy(http_door, run, tmp_path):
+    copy = tmp_path / "copy"
+    url = http_door.url + "/active/claude/345104/transcript"
+    fetch = ["-sf", "-R", "-z", str(copy), "-o", str(copy), "-w", "%{http_code}", url]
+    assert run("curl", *fetch[:2], "-o", str(copy), url).returncode == 0
+    assert run("curl", *fetch).stdout == "304"
+    assert copy.read_bytes() == http_door.transcript.content()
+    http_door.transcript.append(b"{}\n")
+    http_door.transcript.mtime_ns += 2_000_000_000
+    assert run("curl", *fetch).stdout == "200"
+    assert copy.read_bytes() == http_door.transcript.content()
+
+
 def test_an_unchanged_file_is_not_sent_again(http_door, run, tmp_path):
     tag = tmp_path / "etag"
     url = http_door.url + "/active/claude/345104/transcript"

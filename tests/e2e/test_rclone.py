@@ -56,3 +56,9 @@ def test_a_copy_is_the_same_and_only_what_changed_is_copied_again(rclone, http_d
     rclone("copy", "", str(copy))
     assert (copy / AGENT / "transcript").read_bytes() == http_door.transcript.content()
     assert (copy / AGENT / "chat" / "00000002-user").read_bytes() == b"more\n"
+
+
+def test_lsl_shows_sizes_times_and_paths(rclone):
+    rows = sorted(line.split(maxsplit=3) for line in rclone("lsl", f"{AGENT}/chat").splitlines())
+    assert [(row[0], row[3]) for row in rows] == [("13", "00000001-assistant"), ("29", "00000000-user")]
+    assert rows[1][1:3] == ["2023-11-14", "22:13:20.000000000"]
