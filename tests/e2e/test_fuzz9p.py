@@ -1,4 +1,4 @@
-"""A minute of rubbish over sockets: the real server does not end, hang or grow, and serves others meanwhile."""
+"""A minute of rubbish over sockets: the real server does not end, hang or grow, and serves others too."""
 
 import os
 import random
@@ -32,7 +32,7 @@ CHAT = ("active", "claude", "601", "chat")
 
 
 def conversation(version: str) -> list[bytes]:
-    """Return what a client would say: it looks at a chat, reads it and a transcript, and tries to remove it."""
+    """Return what a client says that looks at a chat, reads it and a transcript, and tries to remove it."""
     linux = version == "9P2000.L"
     attach = (
         m.Tattach(1, 0, m.NOFID, "g", "") if version == "9P2000" else m.TattachU(1, 0, m.NOFID, "g", "", 1)
