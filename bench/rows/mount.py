@@ -22,8 +22,8 @@ _FEW = 0.1
 """Of a message: what the mount and the directory itself add, a file."""
 _OPTIONS = "access=any,uname=root,dfltuid=0,dfltgid=0"
 """diod wants to know whom it serves."""
-_TIMED = """
-t() {
+_TIMED = """\
+t() { # in a subshell, in the directory itself: without a cache each step of a path is asked for again
     begun=$(date +%s%N); said=$(eval "$2"); ended=$(date +%s%N)
     echo "$1 $said $((ended - begun))"
 }
@@ -84,8 +84,8 @@ def _times(bench: Bench, places: dict[str, Place], cache: str) -> None:
     taken = {name: [] for name in places}
     for _ in range(bench.runs):
         for name, place in places.items():
-            commands = [f't ls "ls -l {place.few} | wc -l"', f't cat "cat {place.few}/* | wc -c"']
-            commands += [f't many "ls -l {place.many} | wc -l"'] if cache == "loose" else []
+            commands = [f't ls "cd {place.few}; ls -l | wc -l"', f't cat "cd {place.few}; cat * | wc -c"']
+            commands += [f't many "cd {place.many}; ls -l | wc -l"'] if cache == "loose" else []
             taken[name].append(
                 _run(bench, place.socket, f"cache={cache},{_OPTIONS},{place.options}", commands)
             )
@@ -125,7 +125,7 @@ def _messages(bench: Bench, cache: str) -> None:
                 bench,
                 world.base / "proxy",
                 f"cache={cache},{_OPTIONS}",
-                [f't ls "ls -l {chat("codex", 7)[1:-1]} | wc -l"'],
+                [f't ls "cd {chat("codex", 7)[1:-1]}; ls -l | wc -l"'],
             )
             proxy.close()
     needed = _MESSAGES_A_FILE[cache]
