@@ -11,3 +11,23 @@ MAX_BODY_BYTES = 64 * 1024
 
 `wsgi.input` holds at most one byte more, by which the application sees that there was more.
 """
+
+WAKE = "agents9.wake"
+"""In the environment: a function that ends a Pause of the answer; any thread may call it, at any time.
+
+A call that comes while the answer is not in a pause ends the next one at once.
+"""
+
+
+class Pause(bytes):
+    """An empty chunk of a body: there is nothing to say until WAKE is called, or *seconds* have passed.
+
+    The worker is free meanwhile. When the client has left, the body is closed in its pause.
+    """
+
+    seconds: float
+
+    def __new__(cls, seconds: float) -> "Pause":
+        made = super().__new__(cls)
+        made.seconds = seconds
+        return made

@@ -3,12 +3,13 @@
 Source: RFC 9112. What cheroot 11.1 does otherwise: the last of two Content-Lengths wins, Content-Length
 beside Transfer-Encoding and signs in numbers pass, folded lines and blanks before a colon pass, a bad
 IPv6 target is a traceback, a HEAD without a length ends the connection, a chunked body that nobody reads
-becomes the next request, `Server` names the version.
+becomes the next request, `Server` names the version. And an answer need not be sent in one go: while it
+waits, for its client or for something to say, the connection keeps the request and the worker is free.
 """
 
 import re
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cheroot import errors
 from cheroot.server import HTTPRequest
@@ -16,11 +17,15 @@ from cheroot.server import HTTPRequest
 from davserver.answer import PRIVATE, TEXT
 from davserver.dates import http_date
 
+if TYPE_CHECKING:
+    from davserver.gateway import Gateway
+
 _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _ONLY_ONCE = {b"Host", b"Content-Length", b"Transfer-Encoding"}
 _DIGITS = re.compile(rb"[0-9]{1,18}")
-_CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?\r\n", re.DOTALL)
-_LINE_BYTES = 8192
+CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?\r\n", re.DOTALL)
+LINE_BYTES = 8192
+MAX_TRAILERS = 64
 _COMMON = b"".join(f"{name}: {value}\r\n".encode() for name, value in PRIVATE)
 
 
@@ -37,6 +42,8 @@ def read_headers(rfile: Any, headers: dict[bytes, bytes]) -> dict[bytes, bytes]:
         name, value = name.title(), value.strip()
         if b"_" in name:
             continue  # WSGI cannot tell it from one with a dash
+        if name == b"Expect":
+            continue  # `connection` has answered it, and cheroot would once more
         if b"\0" in value or b"\r" in value:
             raise Malformed("Malformed header value")
         if name in headers:
@@ -64,7 +71,7 @@ def read_chunked(rfile: Any, limit: int) -> tuple[bytes, bool]:  # noqa: ANN401
     """
     body = b""
     while True:
-        match = _CHUNK_SIZE.fullmatch(rfile.readline(_LINE_BYTES))
+        match = CHUNK_SIZE.fullmatch(rfile.readline(LINE_BYTES))
         if match is None:
             raise Malformed("Malformed chunk size")
         size = int(match[1], 16)
@@ -79,8 +86,8 @@ def read_chunked(rfile: Any, limit: int) -> tuple[bytes, bool]:  # noqa: ANN401
 
 def _skip_trailers(rfile: Any) -> bool:  # noqa: ANN401
     """Read the trailers away; False if they are too many to go on."""
-    for _ in range(64):
-        line = rfile.readline(_LINE_BYTES)
+    for _ in range(MAX_TRAILERS):
+        line = rfile.readline(LINE_BYTES)
         if line == b"\r\n":
             return True
         if not line.endswith(b"\r\n"):
@@ -96,6 +103,30 @@ class Request(HTTPRequest):
     def __init__(self, server: Any, conn: Any) -> None:  # noqa: ANN401
         # A server must take absolute-form targets (section 3.2.2), which cheroot gives to proxies only.
         super().__init__(server, conn, proxy_mode=True)
+        self._gateway: Gateway | None = None
+
+    def parse_request(self) -> None:
+        """Read the head, once: a request that goes on has been read."""
+        if not self.ready:
+            super().parse_request()
+
+    def respond(self) -> None:
+        """Answer, or go on answering; the connection keeps what is not done."""
+        gateway = self._gateway = self._gateway or self.server.gateway(self)
+        self.conn.request = self
+        try:
+            is_done = gateway.respond()
+        except BaseException:
+            self.drop()
+            raise
+        if is_done:
+            self.drop()
+
+    def drop(self) -> None:
+        """Let go of the answer, finished or not."""
+        self.conn.request = None
+        if self._gateway is not None:
+            self._gateway.close()
 
     def read_request_line(self) -> bool:
         try:

@@ -1,0 +1,225 @@
+"""Clients that are slow, or say nothing: they hold up nobody, and the honest ones get everything."""
+
+import os
+import socket
+import time
+
+import pytest
+
+from agents9core.memory import MemoryFile, MemoryReader
+from davserver import connection
+from davserver.app import App
+from davserver.http import THREADS, HttpDoor
+from davserver.peer import Peers
+
+pytestmark = pytest.mark.usefixtures("client")
+
+HOST = b"Host: localhost\r\n"
+GET = b"GET /version HTTP/1.1\r\n" + HOST
+LONG = bytes(range(256)) * 20_000
+"""5 MB: more than the kernel takes for a client that reads nothing."""
+HALVES = (
+    b"G",
+    b"GET /ver",
+    GET,
+    b"PROPFIND / HTTP/1.1\r\nContent-Length: 100\r\n" + HOST + b"\r\nabc",
+    b"PROPFIND / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" + HOST + b"\r\n5\r\nab",
+)
+
+
+class Watched(MemoryFile):
+    """A file that knows how many readers are open."""
+
+    open_readers = 0
+
+    def open(self):
+        self.open_readers += 1
+        return WatchedReader(self)
+
+
+class WatchedReader(MemoryReader):
+    def close(self):
+        self._file.open_readers -= 1
+
+
+@pytest.fixture
+def long(tree):
+    tree.add(file := Watched("long", LONG))
+    return file
+
+
+def eventually(is_so, seconds=20):
+    until = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def stalled(another):
+    """Ask for a long file, and read the first bytes of it only."""
+    one = another()
+    one.send(b"GET /long HTTP/1.1\r\n" + HOST + b"\r\n")
+    assert one.sock.recv(4) == b"HTTP"
+    return one
+
+
+def rest_of(one):
+    """Read the rest of the answer of a stalled client."""
+    received = b"HTTP" + one.file.readline()
+    while line := one.file.readline().strip():
+        received += line
+    return one.file.read(len(LONG))
+
+
+def test_half_requests_and_stalled_readers_hold_up_nobody(another, client, long):
+    for number in range(3 * THREADS):
+        another().send(HALVES[number % len(HALVES)])
+        stalled(another)
+    started = time.monotonic()
+    assert client.get("/version").body == b"0.1\n"
+    assert another().get("/version").body == b"0.1\n"
+    assert time.monotonic() - started < 2
+
+
+def test_a_reader_that_pauses_gets_every_byte(another, client, long):
+    paused = [stalled(another) for _ in range(2 * THREADS)]
+    eventually(lambda: client.get("/version").status == 200 and long.open_readers == len(paused))
+    for one in paused:
+        assert rest_of(one) == LONG
+        assert one.get("/version").body == b"0.1\n"
+
+
+def test_a_listing_that_is_read_slowly_is_whole(another, tree):
+    tree.add(many := type(tree)("many", [MemoryFile(f"{number:05d}" + "n" * 200) for number in range(9000)]))
+    one = another()
+    one.send(b"GET /many/ HTTP/1.1\r\n" + HOST + b"\r\n")
+    assert another().get("/version").status == 200
+    assert len(one.reply().body.splitlines()) == len(many.members())
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_a_request_that_does_not_end_is_a_timeout(another, monkeypatch, half):
+    monkeypatch.setattr(connection, "REQUEST_SECONDS", 0.2)
+    one = another()
+    one.send(half)
+    reply = one.reply()
+    assert (reply.status, reply["Connection"]) == (408, "close")
+    assert one.ended()
+
+
+def test_a_byte_now_and_then_is_no_longer_time(another, monkeypatch):
+    monkeypatch.setattr(connection, "REQUEST_SECONDS", 0.5)
+    one = another()
+    started = time.monotonic()
+    one.sock.settimeout(0.05)
+    received = b""
+    while not received:
+        assert time.monotonic() - started < 20
+        one.send(b"G")
+        try:
+            received = one.sock.recv(1000)
+        except TimeoutError:
+            continue
+    assert received.startswith(b"HTTP/1.1 408")
+
+
+def test_an_idle_connection_ends_without_a_word(another, monkeypatch):
+    monkeypatch.setattr(connection, "IDLE_SECONDS", 0.2)
+    new, used = another(), another()
+    assert used.get("/version").status == 200
+    used.send(b"\r\n")
+    assert new.sock.recv(1) == b""
+    assert used.sock.recv(1) == b""
+
+
+def test_a_client_that_takes_nothing_is_left_in_the_end(another, long, monkeypatch):
+    monkeypatch.setattr(connection, "STALL_SECONDS", 0.2)
+    one = stalled(another)
+    eventually(lambda: not long.open_readers)
+    with pytest.raises(AssertionError):
+        assert rest_of(one) == LONG
+
+
+@pytest.mark.parametrize("pause_at", range(1, len(GET) + 2, 7))
+def test_a_request_in_two_parts_is_one(another, client, pause_at):
+    whole = GET + b"\r\n"
+    one = another()
+    one.send(whole[:pause_at])
+    assert client.get("/version").status == 200
+    one.send(whole[pause_at:])
+    assert one.reply().body == b"0.1\n"
+
+
+def test_requests_that_come_while_an_answer_is_stalled_are_answered(another, client, long):
+    one = another()
+    one.send(b"GET /long HTTP/1.1\r\n" + HOST + b"\r\n" + GET + b"\r\n" + GET[:10])
+    assert client.get("/version").status == 200
+    one.send(GET[10:] + b"\r\n")
+    assert [len(one.reply().body) for _ in range(3)] == [len(LONG), 4, 4]
+
+
+def test_a_body_is_called_for_before_a_worker_has_it(another, client):
+    waiting = []
+    for _ in range(2 * THREADS):
+        waiting.append(another())
+        waiting[-1].send(
+            b"PROPFIND / HTTP/1.1\r\nDepth: 0\r\nExpect: 100-continue\r\nContent-Length: 1\r\n"
+            + HOST
+            + b"\r\n"
+        )
+    for one in waiting:
+        assert one.file.readline() + one.file.readline() == b"HTTP/1.1 100 Continue\r\n\r\n"
+    assert client.get("/version").status == 200
+    for one in waiting:
+        one.send(b" ")
+        assert one.reply().status == 207
+
+
+def test_a_body_that_would_be_too_long_is_not_called_for(another):
+    one = another()
+    one.send(b"PUT /x HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 100000000\r\n" + HOST + b"\r\n")
+    reply = one.reply()
+    assert (reply.status, reply["Connection"]) == (405, "close")
+
+
+def test_who_shuts_its_end_after_asking_is_answered(another, long):
+    one = another()
+    one.send(b"GET /long HTTP/1.1\r\n" + HOST + b"\r\n")
+    one.sock.shutdown(socket.SHUT_WR)
+    assert one.reply().body == LONG
+
+
+def test_what_stalled_clients_held_is_free_when_they_have_left(running, another, client, long):
+    server = running[0]._servers[0]
+    assert client.get("/version").status == 200
+    connections, descriptors = len(server.open_connections), len(os.listdir("/proc/self/fd"))
+    clients = [stalled(another) for _ in range(20)]
+    for number in range(20):
+        clients.append(another())
+        clients[-1].send(HALVES[number % len(HALVES)])
+    eventually(lambda: len(server.open_connections) == connections + 40)
+    for one in clients:
+        one.file.raw.close()
+        one.close()
+    eventually(lambda: len(server.open_connections) == connections and not long.open_readers)
+    eventually(lambda: len(os.listdir("/proc/self/fd")) <= descriptors)
+
+
+def test_stop_lets_a_reader_finish_that_reads(tree, long):
+    peers = Peers()
+    door = HttpDoor(App(tree), [("127.0.0.1", 0)], peers)
+    door.start()
+    reading, idle, half = (socket.create_connection(door.addresses[0], timeout=20) for _ in range(3))
+    reading.sendall(b"GET /long HTTP/1.0\r\n\r\n")
+    half.sendall(b"GET")
+    received = reading.recv(1000)
+    eventually(lambda: len(door._servers[0].open_connections) == 3)
+    door._servers[0].parker.drain()
+    assert idle.recv(1) == half.recv(1) == b""
+    while data := reading.recv(1_000_000):
+        received += data
+    assert received.endswith(LONG)
+    door.stop()
+    peers.close()
+    for sock in (reading, idle, half):
+        sock.close()
