@@ -17,8 +17,10 @@ THREAD = "01a19bb3-9500-7000-8000-00000000be9c"
 SESSION = "0d0f6c1e-1111-4222-8333-94444555be9c"
 CWD = "/srv/bench"
 _SAID = "the file has no test for an empty list so it fails before the first read returns\n"
-_WORDS = [*_SAID.split(" "), 'return "x";\n', "path\\to\\it", "é", "\t\tif"]
-_LENGTHS = (200, 800, 3000, 9700)
+_WORDS = [*_SAID.split(" "), 'return "x";\n', "path\\to\\it", "\t\tif"]
+_FLAVOURS = ([], [], ["`x`", "\n```\n", "\n## So\n"], ["é", "→"])
+"""What is among the words too: of every fourth text Markdown, of every fourth what is not ASCII."""
+_LENGTHS = (200, 800, 3000, 9450)
 _TEXTS = 400
 _BEGAN = datetime(2026, 11, 2, 10, tzinfo=UTC)
 
@@ -113,7 +115,11 @@ def _stamp(number: int) -> str:
 
 
 def _texts(dice: random.Random) -> list[str]:
-    return [" ".join(dice.choices(_WORDS, k=_LENGTHS[number % 4] // 5)) for number in range(_TEXTS)]
+    return [_text(dice, _LENGTHS[number % 4], _FLAVOURS[number // 4 % 4]) for number in range(_TEXTS)]
+
+
+def _text(dice: random.Random, length: int, flavour: list[str]) -> str:
+    return " ".join(dice.choices([*_WORDS, *flavour], k=length // 5))
 
 
 # --- codex ---
@@ -176,6 +182,7 @@ def _codex_message(number: int, text: str) -> Iterator[tuple[str, dict[str, Any]
 def claude_lines(seed: int = 9) -> Iterator[bytes]:
     """Yield a transcript without end: turns of a prompt, and calls with what came of them."""
     dice = random.Random(seed)
+    _uuids.seed(seed)
     texts = _texts(dice)
     number = 0
     while True:
@@ -189,7 +196,7 @@ def claude_lines(seed: int = 9) -> Iterator[bytes]:
 
 def claude_said(number: int, text: str = "It is done.") -> bytes:
     """Return a line with one message of the assistant."""
-    return _assistant(number, {"type": "text", "text": text})
+    return _assistant(number, {"type": "text", "text": text}, f"{number:08x}-7777-4333-8444-555555555555")
 
 
 def _claude_call(number: int, input_: str, output: str) -> Iterator[bytes]:
@@ -217,14 +224,14 @@ def _claude(number: int, kind: str, **more: object) -> bytes:
     return _line({**head, "type": kind, **more, "uuid": _next_uuid(), "timestamp": _stamp(number)})
 
 
-def _assistant(number: int, block: dict[str, Any]) -> bytes:
+def _assistant(number: int, block: dict[str, Any], uuid: str | None = None) -> bytes:
     usage = {"input_tokens": 3, "cache_creation_input_tokens": 208, "cache_read_input_tokens": 25_798,
              "output_tokens": 27, "service_tier": "standard"}  # fmt: skip
     message = {"model": "made-up", "id": f"msg_{number:024d}", "type": "message", "role": "assistant",
                "content": [block], "stop_reason": None, "stop_sequence": None, "usage": usage}  # fmt: skip
     head = {"parentUuid": _uuid(number), "isSidechain": False, "userType": "external", "cwd": CWD,
             "sessionId": SESSION, "version": "2.1.332", "gitBranch": "main"}  # fmt: skip
-    tail = {"requestId": f"req_{number:024d}", "type": "assistant", "uuid": _next_uuid()}
+    tail = {"requestId": f"req_{number:024d}", "type": "assistant", "uuid": uuid or _next_uuid()}
     return _line({**head, "message": message, **tail, "timestamp": _stamp(number)})
 
 
