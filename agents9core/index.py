@@ -145,7 +145,7 @@ class ChatIndex:
             self._starts_at = record.starts_at or 0
         if record is NOTHING or (record.ordinal is not None and 0 <= record.ordinal < self._starts_at):
             return
-        if record.uid is not None and not self._is_new(record.uid):
+        if record.uid is not None and not self._is_new(record.uid) and not record.repeats:
             return
         when = time_ns(record.time) if record.time is not None else None
         if record.messages and when is not None:

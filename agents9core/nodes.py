@@ -1,5 +1,6 @@
 """Nodes that know no agent: text of the server's own, and directories whose members are given."""
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
@@ -65,7 +66,10 @@ def present(nodes: Iterable[Node]) -> list[Row]:
     return rows
 
 
+_STARTED_NS = time.time_ns()
+
+
 def listing_stat(number: int, rows: Sequence[Row]) -> Stat:
-    """Return a directory's look from its members: it is as new as the newest of them."""
-    newest_ns = max((row.stat.mtime_ns for row in rows), default=0)
+    """Return a directory's look from its members: as new as the newest of them, or as the server."""
+    newest_ns = max((row.stat.mtime_ns for row in rows), default=_STARTED_NS)
     return Stat(number, version_of([(row.name, row.stat.path) for row in rows]), True, 0, newest_ns)

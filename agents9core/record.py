@@ -49,12 +49,14 @@ class Record(NamedTuple):
     time: str | None = None
     """Its timestamp as written; None where it has none."""
     uid: str | None = None
-    """A record whose uid was seen before is a copy of that one."""
+    """A record whose uid was seen before is a copy of that one, and is skipped unless it *repeats*."""
     facts: tuple[tuple[str, str], ...] = ()
     """What it says about the session: model, title and the like, by name."""
     ordinal: int | None = None
     starts_at: int | None = None
     """From a first record: messages of a lower ordinal belong to somebody else's chat."""
+    repeats: bool = False
+    """Whether its uid only marks others as copies of it."""
 
 
 NOTHING = Record()

@@ -9,11 +9,11 @@ import os
 import stat as modes
 from collections.abc import Callable, Iterator, Sequence
 
-from agents9core.chat import version_of
 from agents9core.errors import NotFound
 from agents9core.identity import PathNumbers
 from agents9core.mirror import MirrorDirectory, Parts, Store, shown_name
 from agents9core.node import Directory, Node, Row, Stat
+from agents9core.nodes import listing_stat
 
 _MARK = "SKILL.md"
 
@@ -37,10 +37,7 @@ class SkillsDirectory(Directory):
         self._numbers = numbers
 
     def stat(self) -> Stat:
-        rows = self.members()
-        number = self._numbers.block("skills", self.name)
-        newest_ns = max((row.stat.mtime_ns for row in rows), default=0)
-        return Stat(number, version_of([row.stat.path for row in rows]), True, 0, newest_ns)
+        return listing_stat(self._numbers.block("skills", self.name), self.members())
 
     def walk(self, name: str) -> Node:
         path = self._skills().get(name)

@@ -99,13 +99,17 @@ class Transcript:
             index = self.index = ChatIndex(read, _birth_ns(files[-1].stat), missing_base)
             self._progress = []
         base = 0
-        for number, file in enumerate(files):
-            if number == len(self._progress):
-                self._progress.append(_Progress())
-                index.begin_file()
-            _read_new_lines(file, self._progress[number], base, index)
-            self._progress[number].witness.note(file.stat, looked_ns)
-            base += file.limit or 0
+        try:
+            for number, file in enumerate(files):
+                if number == len(self._progress):
+                    self._progress.append(_Progress())
+                    index.begin_file()
+                _read_new_lines(file, self._progress[number], base, index)
+                self._progress[number].witness.note(file.stat, looked_ns)
+                base += file.end
+        except BaseException:
+            self.index = None  # what was read of the chunk is not all indexed: begin again next time
+            raise
         return index
 
     def _begin_again(self) -> None:
@@ -181,7 +185,7 @@ class Visit:
 
         Raises Gone where they are not all there, or Unavailable.
         """
-        starts = [0, *accumulate(file.limit or 0 for file in self.files[:-1])]
+        starts = [0, *accumulate(file.end for file in self.files[:-1])]
         number = bisect_right(starts, at) - 1
         try:
             data = os.pread(self.files[number].fd, count, at - starts[number])
@@ -261,7 +265,14 @@ class Transcripts:
         read: Read | None,
         missing_base: str | None,
     ) -> Visit:
-        with transcript.lock:
+        if read is None and not transcript.lock.acquire(blocking=False):
+            # It is being read, and so was just looked at: what is known of it now will do.
+            return Visit(transcript, transcript.generation, transcript.number, files, None)
+        with ExitStack() as held:
+            if read is None:
+                held.callback(transcript.lock.release)
+            else:
+                held.enter_context(transcript.lock)
             if looked_ns <= transcript.looked_ns:
                 looked_ns = time.time_ns()
                 files = [file.again() for file in files]

@@ -54,6 +54,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run(options)
 
 
+def _write(text: str) -> int:
+    """Write to the standard output; return the exit status, 1 where nobody reads it or there is no room."""
+    try:
+        print(text, flush=True)
+    except OSError as exc:
+        # What is left in the buffer is flushed at exit: let it go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(exc, BrokenPipeError):
+            print(f"agents9: cannot write: {exc.strerror}", file=sys.stderr)
+        return 1
+    return 0
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="agents9", description="What your coding agents say, as files.")
     parser.add_argument("--version", action="version", version=f"agents9 {__version__}")
@@ -150,11 +163,10 @@ def _resolver(options: argparse.Namespace) -> Resolver:
 def _ps(options: argparse.Namespace) -> int:
     agents = agents_of(build_tree(_resolver(options)))
     if options.json:
-        print(as_json(agents))
-    elif agents:
-        print(as_table(agents))
-    else:
-        print("agents9: no agent runs", file=sys.stderr)
+        return _write(as_json(agents))
+    if agents:
+        return _write(as_table(agents))
+    print("agents9: no agent runs", file=sys.stderr)
     return 0
 
 
@@ -166,11 +178,10 @@ def _doctor(options: argparse.Namespace) -> int:
         print(f"agents9: {exc}", file=sys.stderr)
         return 1
     if options.json:
-        print(diagnoses_as_json(found))
-    elif found:
-        print(as_text(found))
-    else:
-        print("agents9: no agent runs", file=sys.stderr)
+        return _write(diagnoses_as_json(found))
+    if found:
+        return _write(as_text(found))
+    print("agents9: no agent runs", file=sys.stderr)
     return 0
 
 
@@ -204,23 +215,28 @@ def _serve(options: argparse.Namespace) -> int:
         return 2
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     logging.getLogger("davserver.ninep.trace").setLevel(logging.DEBUG if options.trace_9p else logging.INFO)
+    wanted = _wanted(options.http, [parse_tcp(HTTP_DEFAULT)])
+    wanted_9p = _wanted(options.ninep, _ninep_defaults())
+    if not wanted and not wanted_9p:
+        print("agents9: both doors are none; give one of them an address", file=sys.stderr)
+        return 2
     root = build_tree(_resolver(options))
     peers = Peers()
-    wanted = _wanted(options.http, [parse_tcp(HTTP_DEFAULT)])
     ninep = Server(root, _owner(), peers.admits)
     try:
         app = App(root, options.allow_host, passwords)
         http = HttpDoor(app, wanted, peers, hears_strangers=passwords is not None)
-        listeners = [_listen(ninep, address) for address in _wanted(options.ninep, _ninep_defaults())]
+        listeners = [_listen(ninep, address) for address in wanted_9p]
     except OSError as exc:
-        print(f"agents9: cannot listen on {exc.filename}: {os.strerror(exc.errno or 0)}", file=sys.stderr)
+        reason = os.strerror(exc.errno) if exc.errno else exc.strerror
+        print(f"agents9: cannot listen on {exc.filename}: {reason}", file=sys.stderr)
         return 1
     http.start()
     ninep.start()
     lines = [f"http://{Tcp(*address)}/" for address in http.addresses]
     lines += [f"9p {address}" for address in listeners]
     if not anybody(root):
-        lines.append("no agent runs now; start one, or see a made one talk: make demo")
+        lines.append("no agent runs now; start one, or stop this and see a made one talk: make demo")
     print("\n".join(lines), flush=True)
     signal.sigwait(_SIGNALS)
     ninep.stop()
@@ -235,7 +251,7 @@ def _listen(server: Server, address: Tcp | Unix) -> Tcp | Unix:
             return Tcp(*server.listen_tcp(*address))
         server.listen_unix(address.path)
     except OSError as exc:
-        raise OSError(exc.errno, exc.strerror, str(address)) from exc
+        raise OSError(exc.errno, exc.strerror or str(exc), str(address)) from exc
     return address
 
 

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, cast
 
-from agents9core.errors import NotADirectory, TreeError
+from agents9core.errors import NotADirectory, TooLarge, TreeError
 from agents9core.node import Directory, File, Node
 from davserver.accept import preferred
 from davserver.answer import STATUS, STATUS_LINES, Answer, Refusal, text_answer
@@ -66,7 +66,8 @@ class App:
         except Refusal as refusal:
             answer = refusal.answer
         except TreeError as exc:
-            answer = text_answer(STATUS[exc.errno], STATUS_LINES[STATUS[exc.errno]])
+            said = str(exc) if isinstance(exc, TooLarge) else STATUS_LINES[STATUS[exc.errno]]
+            answer = text_answer(STATUS[exc.errno], said)
         except Exception:
             logger.exception("cannot answer %s %r", environ["REQUEST_METHOD"], environ["REQUEST_URI"])
             answer = text_answer(500, STATUS_LINES[500])

@@ -32,7 +32,7 @@ _NO_SESSION = frozenset((
 ))  # fmt: skip
 _SESSION_ID = re.compile(r"[0-9A-Za-z_-]{1,128}", re.ASCII)
 _STATUS = ("idle", "busy", "waiting")
-_RECORD_BYTES = 1 << 16
+_RECORD_BYTES = 4 << 20
 _RECORD_TRIES = 5
 _RECORD_PAUSE_SECONDS = 0.002
 """The record is rewritten in place: between write and ftruncate an old tail stands behind the new text."""

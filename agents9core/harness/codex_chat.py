@@ -137,8 +137,9 @@ def read(data: bytes) -> Record:
 def _response_item(line: _Line, item: _Item) -> Record:
     if line.metadata and line.metadata.inherited_user_message:
         return NOTHING
-    uid = item.id if item.type == "agent_message" else None
-    return Record(_said_by_item(item), line.timestamp, uid, (), line.ordinal)
+    if item.type != "agent_message":
+        return Record(_said_by_item(item), line.timestamp, None, (), line.ordinal)
+    return Record(_agent(item), line.timestamp, item.id, (), line.ordinal, repeats=True)
 
 
 def _event(line: _Line, event: _Item) -> Record:

@@ -28,6 +28,7 @@ _NAME = re.compile(
     rf"rollout-(\d{{4}}-\d\d-\d\dT\d\d-\d\d-\d\d)-({_ID})(?:_({_ID}))?\.jsonl(\.zst)?", re.ASCII
 )
 _FIRST_LINE_BYTES = 16 << 20
+_LARGEST_FILE = (1 << 63) - 1
 _CHUNK = 1 << 16
 _NOT_OWN = ("subagent", "memory_consolidation", "guardian_review")
 _SEARCH_SECONDS = 1.0
@@ -149,9 +150,18 @@ def _parse_base(value: object) -> tuple[tuple[str, int] | None, str | None]:
         return None, None
     place = value if isinstance(value, dict) else {}
     rollout, end = parse_uuid(place.get("thread_id")), place.get("end_byte_offset")
-    if rollout is None or type(end) is not int or end < 0:
+    if rollout is None or type(end) is not int or not 0 <= end <= _LARGEST_FILE:
         return None, rollout or "unknown"
     return (rollout, end), None
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What a file's first line said when it was looked at; it is read again when the file has moved."""
+
+    stat: FileStat
+    line: int
+    header: Header | None
 
 
 class Rollouts:
@@ -160,7 +170,7 @@ class Rollouts:
     def __init__(self, home: str) -> None:
         self.sessions, self.archived = (Root(os.path.join(home, store)) for store in STORES)
         self._lock = threading.Lock()
-        self._headers: Remembered[tuple[tuple[str, ...], object], Header] = Remembered()
+        self._headers: Remembered[tuple[str, tuple[str, ...]], _Known] = Remembered()
         self._newest: Remembered[str, tuple[Rollout | None, str]] = Remembered()
         self._bases: Remembered[str, Rollout] = Remembered()
         self._searched: Remembered[str, float] = Remembered()
@@ -178,14 +188,17 @@ class Rollouts:
     def header(self, rollout: Rollout) -> tuple[FileStat, Header | None]:
         """Look at a rollout. No header: its first line is not written yet. Raises as Root.open does."""
         with rollout.root.opened(rollout.path) as (fd, stat):
-            key = (rollout.path, stat.identity)
+            key = (rollout.root.path, rollout.path)
             with self._lock:
                 known = self._headers.get(key)
-            if known is None and (line := _first_line(fd, rollout.compressed)):
-                known = parse_header(line, rollout.thread)
-                with self._lock:
-                    self._headers[key] = known
-        return stat, known
+            if known is not None and known.stat == stat:
+                return stat, known.header
+            line = _first_line(fd, rollout.compressed)
+            if known is None or known.line != hash(line):
+                known = _Known(stat, hash(line), parse_header(line, rollout.thread) if line else None)
+            with self._lock:
+                self._headers[key] = replace(known, stat=stat)
+        return stat, known.header
 
     def newest(self, thread: str) -> Rollout | None:
         """Return the newest plain file of a thread.

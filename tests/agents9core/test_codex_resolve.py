@@ -711,6 +711,8 @@ def test_a_base_that_lies_far_from_its_day_is_found_within_a_second(put, home, r
         (A, True, A),
         (A, 1.5, A),
         (A, None, A),
+        (A, 1 << 63, A),
+        (A, 1 << 70, A),
     ],
 )
 def test_a_base_that_is_none_is_missing(put, home, resolve, base, end, missing):
@@ -724,6 +726,16 @@ def test_a_base_that_is_none_is_missing(put, home, resolve, base, end, missing):
 def test_a_base_of_another_type_is_missing(put, home, resolve, value):
     put(fds={12: home.rollout(B, history_base=value)})
     assert resolve().missing_base == "unknown"
+
+
+def test_a_first_line_rewritten_in_place_is_read_again(put, home, resolve):
+    rollout = home.rollout(A, cli_version="0.171.0")
+    put(fds={12: rollout})
+    assert resolve().version == "0.171.0"
+    rollout.write_text(rollout.read_text().replace("0.171.0", "0.172.0"))
+    assert resolve().version == "0.172.0"
+    rollout.write_text(rollout.read_text().replace('"cli_version"', '"parent_thread_id": "x", "cli_version"'))
+    assert resolve().via == "none"
 
 
 def test_a_circle_of_bases_ends(put, home, resolve):

@@ -96,6 +96,32 @@ def test_what_is_appended_is_read_and_nothing_before_it_again(scene, monkeypatch
     assert scene.identity() == first
 
 
+def test_a_look_does_not_wait_for_a_scan(scene):
+    scene.path.write_bytes(said("one"))
+    transcript, *_ = scene.identity()
+    looked = []
+    with transcript.lock:
+        look = threading.Thread(target=lambda: looked.append(scene.identity(read=None)))
+        look.start()
+        look.join(10)
+    assert looked == [scene.identity()]
+
+
+def test_a_scan_that_fails_midway_loses_nothing(scene):
+    scene.path.write_bytes(said("one") + said("two"))
+    calls = []
+
+    def fails_once(data):
+        calls.append(data)
+        if len(calls) == 2:
+            raise MemoryError
+        return claude_chat.read(data)
+
+    with pytest.raises(MemoryError):
+        scene.identity(read=fails_once)
+    assert scene.texts() == ["one", "two"]
+
+
 def test_where_nothing_moved_nothing_is_read(scene, monkeypatch):
     scene.path.write_bytes(said("one"))
     tick()

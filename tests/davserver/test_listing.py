@@ -116,7 +116,8 @@ def test_a_listing_too_large_is_507_in_every_form(client, tree):
     tree.add(MemoryChat("full", cap=0))
     tree.walk("full").say("user", b"x")
     for accept in ("*/*", "application/json"):
-        assert client.get("/full/", Accept=accept).status == 507
+        refused = client.get("/full/", Accept=accept)
+        assert (refused.status, refused.body) == (507, b"more than 0 messages\n")
         assert client.ask("HEAD", "/full/", Accept=accept).status == 507
     assert client.get("/full/00000000-user").status == 200
 

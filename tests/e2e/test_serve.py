@@ -145,6 +145,7 @@ def test_ps_prints_json(machine):
         (["serve", "--root", "claude"], "is not NAME=PATH"),
         (["serve", "--root", "vim=/tmp"], "one of claude, codex"),
         (["serve", "--proc", "/nowhere"], "is not a directory"),
+        (["serve", "--http", "none", "--9p", "none"], "give one of them an address"),
         (["serve", "--colour"], "unrecognized arguments"),
         ([], "required"),
     ],
@@ -164,6 +165,27 @@ def test_a_port_in_use_is_named(machine, flag):
         1,
         f"agents9: cannot listen on {address}: Address already in use\n",
     )
+
+
+def test_a_socket_file_with_too_long_a_name_is_refused(machine, tmp_path):
+    path = tmp_path / ("x" * 120)
+    done = run("serve", "--http", "none", "--9p", f"unix:{path}", "--proc", str(machine.proc))
+    assert (done.returncode, "too long" in done.stderr) == (1, True), done.stderr
+
+
+@pytest.mark.parametrize(("output", "said"), [("/dev/full", "cannot write"), (None, "")])
+def test_ps_ends_quietly_where_nobody_reads_it(machine, output, said):
+    command = [sys.executable, "-m", "davserver", "ps", "--proc", str(machine.proc)]
+    if output is None:
+        end, out = os.pipe()
+        os.close(end)
+    else:
+        out = os.open(output, os.O_WRONLY)
+    done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, timeout=30)
+    os.close(out)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert said in done.stderr
 
 
 def test_a_root_that_is_not_there_is_said_once_and_is_empty(machine, tmp_path):

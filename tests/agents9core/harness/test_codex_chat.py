@@ -316,6 +316,13 @@ def test_talk_between_agents_is_shown_once_an_id(id_):
     assert len(spoken) == (1 if id_ else 2)
 
 
+def test_two_agent_messages_of_one_id_are_both_shown():
+    twice = [
+        item("agent_message", id="i1", author="/root/a", content=[words(text)]) for text in ("one", "two")
+    ]
+    assert [text for _, text in says(*twice)] == ["/root/a\none\n", "/root/a\ntwo\n"]
+
+
 @pytest.mark.parametrize(
     ("payload", "expected"),
     [
