@@ -6,7 +6,11 @@ python -m bench --profile
 
 import argparse
 import importlib
+import subprocess
+import sys
 import tempfile
+import traceback
+from http.client import HTTPException
 from pathlib import Path
 from types import ModuleType
 
@@ -20,8 +24,8 @@ RUNS = 5
 RESULTS = Path(__file__).parent / "RESULTS.md"
 
 
-def main() -> None:
-    """Measure what the command line asks for."""
+def main() -> int:
+    """Measure what the command line asks for; return the exit status: 1 where a group of rows broke off."""
     options = _options()
     groups = [_group(name) for name in options.only or GROUPS]
     peers.install({program for group in groups for program in group.NEEDS})
@@ -30,14 +34,25 @@ def main() -> None:
         bench = Bench(Path(name), Inputs(Path(name), QUICK if options.quick else FULL), Table(), runs)
         if options.profile:
             profiles.show(bench)
-            return
-        for group in groups:
-            bench.table.title(group.TITLE)
-            group.measure(bench)
+            return 0
+        failed = [group for group in groups if not _measured(group, bench)]
     results = options.results or (None if options.quick or options.only else RESULTS)
     if results:
         note = "**Small inputs: of no weight.**" if options.quick else ""
         results.write_text(bench.table.markdown(peers.versions(), runs, note), encoding="utf-8")
+    return 1 if failed else 0
+
+
+def _measured(group: ModuleType, bench: Bench) -> bool:
+    """Measure a group of rows; where that breaks off, say so, for the other groups have their worth."""
+    bench.table.title(group.TITLE)
+    try:
+        group.measure(bench)
+    except (OSError, AssertionError, subprocess.SubprocessError, HTTPException) as error:
+        traceback.print_exc()
+        bench.table.leave_out(f"the rest of {group.TITLE}", f"{type(error).__name__}: {str(error)[:200]}")
+        return False
+    return True
 
 
 def _options() -> argparse.Namespace:
@@ -57,4 +72,4 @@ def _group(name: str) -> ModuleType:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
