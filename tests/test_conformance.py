@@ -4,6 +4,7 @@ import json
 import threading
 import time
 
+from agents9core import tree
 from agents9core.memory import MemoryChat, MemoryDirectory, MemoryFile
 from agents9core.resolver import Resolver
 from agents9core.tree import build_tree
@@ -64,7 +65,10 @@ class Talk(threading.Thread):
         self.join()
 
 
-def test_the_doors_agree_while_both_chats_grow(tmp_path):
+def test_the_doors_agree_while_both_chats_grow(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        tree, "LISTING_SECONDS", -1
+    )  # what a walk passes through is as new as what it ends at
     machine = Machine(tmp_path)
     root = build_tree(Resolver(str(machine.proc)))
     with Talk(machine) as talk:
