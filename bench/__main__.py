@@ -48,7 +48,7 @@ def _measured(group: ModuleType, bench: Bench) -> bool:
     bench.table.title(group.TITLE)
     try:
         group.measure(bench)
-    except (OSError, AssertionError, subprocess.SubprocessError, HTTPException) as error:
+    except (OSError, ValueError, AssertionError, subprocess.SubprocessError, HTTPException) as error:
         traceback.print_exc()
         bench.table.leave_out(f"the rest of {group.TITLE}", f"{type(error).__name__}: {str(error)[:200]}")
         return False

@@ -9,7 +9,9 @@ import sys
 from cheroot.wsgi import Server
 
 from davserver.content import CHUNK_BYTES
-from davserver.http import BACKLOG, THREADS, TIMEOUT_SECONDS
+from davserver.http import BACKLOG, THREADS
+
+_TIMEOUT_SECONDS = 30
 
 
 def main(path: str, count: str) -> None:
@@ -29,7 +31,7 @@ def main(path: str, count: str) -> None:
         return (file if environ["PATH_INFO"] == "/file" else small)(environ, start_response)
 
     server = Server(
-        ("127.0.0.1", 0), app, numthreads=THREADS, request_queue_size=BACKLOG, timeout=TIMEOUT_SECONDS
+        ("127.0.0.1", 0), app, numthreads=THREADS, request_queue_size=BACKLOG, timeout=_TIMEOUT_SECONDS
     )
     server.keep_alive_conn_limit = None
     server.prepare()
