@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from davserver.dates import parse_http_date
 
-_TAG = re.compile(r'[ \t]*(?:(W/)?("[\x21\x23-\x7e\x80-\xff]*"))?[ \t]*(?:,|$)')
+_TAG = re.compile(r'[ \t]*(?:(W/)?("[\x21\x23-\x7e\x80-\xff]*")[ \t]*)?(?:,|\Z)')
 _RANGE = re.compile(r"[ \t]*(?:(\d+)-(\d*)|-(\d+))[ \t]*", re.ASCII)
 _BEYOND_ANY_FILE = 1 << 64
 

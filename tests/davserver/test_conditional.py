@@ -145,3 +145,10 @@ def test_no_header_is_a_crash(value, condition, length):
     except Unsatisfiable:
         return
     assert span is None or 0 <= span.start < span.stop <= length
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("condition", ['"x"\n', "\n", "," + " " * 60_000 + "x", "," * 60_000, '"' * 60_000])
+def test_a_condition_that_is_garbage_costs_nothing(condition):
+    """Found by fuzzing: a newline at the end was read for ever, and many blanks for half a minute."""
+    assert failed_precondition({NONE_MATCH: condition}, Validators('"a-1"', 0)) is None
