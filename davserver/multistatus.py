@@ -5,9 +5,9 @@ strings that are all escaped already. Every template takes the same fields in th
 it does not show with `%.0s`.
 """
 
+import html
 import re
 from collections.abc import Callable, Iterable
-from xml.sax.saxutils import escape, quoteattr
 
 from agents9core.node import Row
 from davserver.dates import http_date, modified_seconds
@@ -63,7 +63,7 @@ class Template:
 
 def _text(text: str) -> str:
     """Return *text* as XML character data; what XML 1.0 cannot hold is U+FFFD."""
-    return text if PLAIN_NAME(text) else escape(_NOT_XML.sub("\ufffd", text))
+    return text if PLAIN_NAME(text) else html.escape(_NOT_XML.sub("\ufffd", text))
 
 
 def _response(names: tuple[str, ...] | None, values: bool, *, is_dir: bool) -> str:
@@ -107,7 +107,7 @@ def _empty(clark: str) -> str:
     if namespace == "{DAV:":
         element = f"<D:{local}/>"
     elif namespace:
-        element = f"<x:{local} xmlns:x={quoteattr(namespace[1:])}/>"
+        element = f'<x:{local} xmlns:x="{html.escape(namespace[1:])}"/>'
     else:
         element = f"<{local}/>"
     return element.replace("%", "%%")

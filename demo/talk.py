@@ -34,7 +34,7 @@ def make_process_table(proc: Path, home: Path) -> None:
     """Write what /proc would show of one claude."""
     directory = proc / str(PID)
     directory.mkdir(parents=True)
-    fields = ["S", "1", *["0"] * 17, START_TICKS, *["0"] * 30]
+    fields = ["S", "1", *["0"] * 17, START_TICKS, *["7"] * 30]
     (proc / "stat").write_text(f"btime {int(time.time()) - 60}\n")
     (directory / "stat").write_text(f"{PID} (claude) {' '.join(fields)}\n")
     (directory / "comm").write_text("claude\n")

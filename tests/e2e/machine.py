@@ -43,7 +43,7 @@ class Machine:
     def start(self, pid: int, comm: str, start: int = START) -> None:
         directory = self.proc / str(pid)
         directory.mkdir()
-        fields = ["S", "1", *["0"] * 17, str(start), *["1"] * 30]
+        fields = ["S", "1", *["0"] * 17, str(start), *["7"] * 30]
         (directory / "stat").write_text(f"{pid} ({comm}) {' '.join(fields)}\n")
         (directory / "status").write_text(f"Uid:\t{os.getuid()}\t{os.getuid()}\n")
         (directory / "cmdline").write_bytes(comm.encode() + b"\0")
