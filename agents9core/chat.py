@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import overload
 
 import xxhash
@@ -91,6 +91,9 @@ class ChatDirectory(Chat):
         if id_ >= len(visit.index) or name != f"{id_:08d}-{visit.index.kind(id_)}":
             raise NotFound(name)
         return MessageFile(name, self._held, visit.number, id_)
+
+    def watch(self, wake: Callable[[], None]) -> Callable[[], None]:
+        return self._seat.desk.watching.watch(self._seat.key, self._seat.session, wake)
 
     def _look(self) -> Visit | None:
         """Look at the transcript; its files are closed again, the index and the numbers stay good."""

@@ -1,6 +1,6 @@
 """A tree in memory: the smallest one that keeps the contract of `node`, for tests and as an example."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import overload
 
 from agents9core.errors import Gone, NotFound, TooLarge
@@ -125,11 +125,13 @@ class MemoryChat(MemoryDirectory, Chat):
         super().__init__(name)
         self.transcript = "t0"
         self._cap = cap
+        self._wakes: dict[object, Callable[[], None]] = {}
 
     def say(self, kind: str, text: bytes, mtime_ns: int = 0) -> MemoryFile:
         """Add the next message and return it."""
         file = MemoryFile(f"{len(self._present()):08d}-{kind}", text, mtime_ns)
         self.add(file)
+        self._wake()
         return file
 
     def clear(self) -> None:
@@ -140,6 +142,24 @@ class MemoryChat(MemoryDirectory, Chat):
         self._nodes = {}
         self.transcript = f"t{int(self.transcript[1:]) + 1}"
         self._changes += 1
+        self._wake()
+
+    def remove(self) -> None:
+        super().remove()
+        self._wake()
+
+    def watch(self, wake: Callable[[], None]) -> Callable[[], None]:
+        mark = object()
+        self._wakes[mark] = wake
+
+        def end() -> None:
+            self._wakes.pop(mark, None)
+
+        return end
+
+    def _wake(self) -> None:
+        for wake in list(self._wakes.values()):
+            wake()
 
     def members(self) -> Messages:
         if len(self._present()) > self._cap:

@@ -16,12 +16,13 @@ A door is a function of three things: `Stat`, `File` and `Directory`. Its rules:
 5. Nodes may be used from several threads at once. A Reader belongs to one thread at a time.
 6. A door wraps each request in `root.one_request()`: within it, in that thread, a thing that was looked at
    once need not be looked at again.
+7. Nobody waits in a node. Who follows a chat leaves a function with it (`Chat.watch`) and is called.
 
 Pure: no files, no sockets.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
@@ -116,3 +117,12 @@ class Chat(Directory):
 
     @abstractmethod
     def members(self) -> Messages: ...
+
+    @abstractmethod
+    def watch(self, wake: Callable[[], None]) -> Callable[[], None]:
+        """Call *wake* whenever the chat of this place may have moved from now on; return what ends that.
+
+        Also when it has another transcript, or has ended: the place is followed, not this node. *wake* is
+        called from any thread, sometimes for nothing, and must not block; look after it, and once after this
+        call. What ends it may be called from any thread; a wake may still be on its way then.
+        """

@@ -15,6 +15,7 @@ from agents9core.identity import PathNumbers
 from agents9core.record import Read
 from agents9core.session import Session
 from agents9core.transcript import Transcript, Transcripts, Visit
+from agents9core.watching import Watching
 
 VISITS_KEPT = 8
 """Visits that a request keeps open. It needs one; a listing of many agents must not hold all their files."""
@@ -35,6 +36,7 @@ class Desk:
     def __init__(self, numbers: PathNumbers, transcripts: Transcripts) -> None:
         self.numbers = numbers
         self.transcripts = transcripts
+        self.watching = Watching()
         self._request = _Request()
 
     @contextmanager

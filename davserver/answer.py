@@ -4,7 +4,7 @@ Pure: the application turns an `Answer` into WSGI calls, nothing here sends.
 """
 
 import errno
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from http import HTTPStatus
 from typing import NamedTuple
 
@@ -44,6 +44,10 @@ class Answer(NamedTuple):
     status: int
     headers: Headers
     body: Iterable[bytes] = ()
+
+
+Later = Generator[bytes, None, Answer]
+"""An answer that is still to come: a generator of pauses (`environ`) that returns it, or raises Refusal."""
 
 
 class Refusal(Exception):

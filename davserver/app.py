@@ -2,24 +2,29 @@
 
     __call__ → guard: who, under which name, from which site
              → METHODS → target: the names, decoded once → walk
-             → content (files) | listing, page (collections) | propfind
+             → content (files) | listing, page (collections) | asked, follow (chats) | propfind
 
 Answers GET, HEAD, OPTIONS and PROPFIND; all else is 405. What the tree raises becomes a status by the one
 table `answer.STATUS`; anything that is neither a TreeError nor a Refusal is a bug, logged and a plain 500.
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from agents9core.errors import NotADirectory, TooLarge, TreeError
-from agents9core.node import Directory, File, Node
+from agents9core.errors import NotADirectory, NotFound, TooLarge, TreeError
+from agents9core.node import Chat, Directory, File, Messages, Node
 from davserver.accept import preferred
-from davserver.answer import STATUS, STATUS_LINES, Answer, Refusal, text_answer
+from davserver.answer import STATUS, STATUS_LINES, Answer, Later, Refusal, begun, text_answer
+from davserver.asked import Asked, parse_asked, resumed, transcript_header
 from davserver.conditional import Validators, failed_precondition
 from davserver.content import file_answer
+from davserver.environ import WAKE
+from davserver.follow import EVENTS, Followers, Look
 from davserver.guard import Guard
-from davserver.listing import JSON, listing_answer
+from davserver.listing import JSON, listing_answer, message_objects, objects
 from davserver.page import PREFIX, Page, installed_directory
 from davserver.password import Passwords
 from davserver.propfind import propfind
@@ -32,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 HTML = "text/html"
 _FORMS = ("text/plain", JSON, HTML)
-"""The forms of a listing, the one for curl first."""
+"""The forms of a listing, the one for curl first; a chat has EVENTS too."""
 
 ALLOW = ("Allow", "GET, HEAD, OPTIONS, PROPFIND")
 _CLASSES = ("DAV", "1")
@@ -52,7 +57,8 @@ class App:
         self._root = root
         self._guard = Guard(hosts, passwords)
         self._page = Page(installed_directory())
-        self._methods: dict[str, Callable[[str, dict[str, Any]], Answer]] = {
+        self._followers = Followers()
+        self._methods: dict[str, Callable[[str, dict[str, Any]], Answer | Later]] = {
             "GET": self._get,
             "HEAD": self._get,
             "OPTIONS": self._options,
@@ -63,18 +69,14 @@ class App:
         try:
             with self._root.one_request():
                 answer = self._answer(environ)
-        except Refusal as refusal:
-            answer = refusal.answer
-        except TreeError as exc:
-            said = str(exc) if isinstance(exc, TooLarge) else STATUS_LINES[STATUS[exc.errno]]
-            answer = text_answer(STATUS[exc.errno], said)
-        except Exception:
-            logger.exception("cannot answer %s %r", environ["REQUEST_METHOD"], environ["REQUEST_URI"])
-            answer = text_answer(500, STATUS_LINES[500])
+        except Exception as exc:  # noqa: BLE001 - it is logged unless it is an answer
+            answer = _failure(exc, environ)
+        if not isinstance(answer, Answer):
+            return _late(answer, environ, start_response)
         start_response(STATUS_LINES[answer.status], answer.headers)
         return () if environ["REQUEST_METHOD"] == "HEAD" else answer.body
 
-    def _answer(self, environ: dict[str, Any]) -> Answer:
+    def _answer(self, environ: dict[str, Any]) -> Answer | Later:
         authority, origin_form = split_absolute(environ["REQUEST_URI"])
         self._guard.check(environ, authority)
         method = self._methods.get(environ["REQUEST_METHOD"])
@@ -82,7 +84,7 @@ class App:
             raise Refusal(405, "This tree is only read", ALLOW)
         return method(origin_form, environ)
 
-    def _get(self, origin_form: str, environ: dict[str, Any]) -> Answer:
+    def _get(self, origin_form: str, environ: dict[str, Any]) -> Answer | Later:
         target = parse_target(origin_form)
         if target.names[:1] == (PREFIX,):
             return self._page.asset(target, environ)
@@ -91,8 +93,9 @@ class App:
             return self._collection(node, target, environ)
         return file_answer(cast(File, node), environ)
 
-    def _collection(self, directory: Directory, target: Target, environ: dict[str, Any]) -> Answer:
-        form = preferred(environ.get("HTTP_ACCEPT"), _FORMS)
+    def _collection(self, directory: Directory, target: Target, environ: dict[str, Any]) -> Answer | Later:
+        forms = (*_FORMS, EVENTS) if isinstance(directory, Chat) else _FORMS
+        form = preferred(environ.get("HTTP_ACCEPT"), forms)
         failed = failed_precondition(environ, Validators(None, None))
         if failed == 304:  # "If-None-Match: *"; a listing has no tag that could match
             return Answer(304, [_VARY])
@@ -101,8 +104,40 @@ class App:
         if form == HTML:
             directory.stat()
             return self._page.index()
-        is_head = environ["REQUEST_METHOD"] == "HEAD"
-        return listing_answer(directory, target.href, target.query, form, is_head)
+        if isinstance(directory, Chat):
+            return self._chat(directory, target, environ, form)
+        return listing_answer(directory.members(), target.href, form, objects)
+
+    def _chat(self, chat: Chat, target: Target, environ: dict[str, Any], form: str) -> Answer | Later:
+        asked = parse_asked(target.query)
+        if form == EVENTS:
+            return self._events(chat, target, environ, asked)
+        if asked.wait and environ["REQUEST_METHOD"] == "GET":
+            listed = partial(_messages_answer, target.href, form)
+            return self._followers.long_poll(self._look(target), asked, environ[WAKE], listed)
+        rows = chat.members()
+        return _messages_answer(target.href, form, rows, asked.first(rows))
+
+    def _events(self, chat: Chat, target: Target, environ: dict[str, Any], asked: Asked) -> Answer:
+        asked = resumed(asked, environ.get("HTTP_LAST_EVENT_ID"))
+        headers = [_VARY, ("Content-Type", EVENTS), transcript_header(chat.members())]
+        if environ["REQUEST_METHOD"] == "HEAD":
+            return Answer(200, headers)
+        events = self._followers.events(self._look(target), asked, environ[WAKE], target.href + "/")
+        return Answer(200, headers, begun(events))
+
+    def _look(self, target: Target) -> Look:
+        """Return what walks to the chat at *target* again."""
+
+        @contextmanager
+        def look() -> Iterator[tuple[Chat, Messages]]:
+            with self._root.one_request():
+                chat = self._walk(target)
+                if not isinstance(chat, Chat):
+                    raise NotFound(chat.name)
+                yield chat, chat.members()
+
+        return look
 
     def _options(self, origin_form: str, environ: dict[str, Any]) -> Answer:
         if origin_form != "*":
@@ -123,3 +158,28 @@ class App:
         if target.slash and not isinstance(node, Directory):
             raise NotADirectory(node.name)
         return node
+
+
+def _messages_answer(href: str, form: str, rows: Messages, first: int) -> Answer:
+    return listing_answer(rows, href, form, message_objects, first, transcript_header(rows))
+
+
+def _failure(exc: Exception, environ: dict[str, Any]) -> Answer:
+    """Return what is answered instead of an answer that failed."""
+    if isinstance(exc, Refusal):
+        return exc.answer
+    if isinstance(exc, TreeError):
+        said = str(exc) if isinstance(exc, TooLarge) else STATUS_LINES[STATUS[exc.errno]]
+        return text_answer(STATUS[exc.errno], said)
+    logger.error("cannot answer %s %r", environ["REQUEST_METHOD"], environ["REQUEST_URI"], exc_info=exc)
+    return text_answer(500, STATUS_LINES[500])
+
+
+def _late(later: Later, environ: dict[str, Any], start_response: "StartResponse") -> Iterator[bytes]:
+    """Begin the response when its answer has come."""
+    try:
+        answer = yield from later
+    except Exception as exc:  # noqa: BLE001 - it is logged unless it is an answer
+        answer = _failure(exc, environ)
+    start_response(STATUS_LINES[answer.status], answer.headers)
+    yield from answer.body

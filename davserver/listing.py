@@ -1,61 +1,35 @@
-"""GET and HEAD of a collection, as text for people and as JSON for programs, and what is new in a chat.
+"""GET and HEAD of a collection, as text for people and as JSON for programs.
 
 A row of JSON: `name`, `type` (file or directory), `size` (bytes), `mtime` (ISO 8601, UTC), `href` (absolute
 path); a message also `id` and `kind`. Text is one name a line, directories with a slash; what a terminal
-would obey is percent-encoded there. A chat names its transcript in `Agents9-Transcript`; with `?after=ID`
-it lists the later messages only, and answers 410 where ids do not mean what the client thinks.
+would obey is percent-encoded there. Which messages of a chat are listed is `asked`.
 """
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from urllib.parse import parse_qs
 
-from agents9core.node import Directory, Messages, Row
-from davserver.answer import TEXT, Answer, Refusal, begun
+from agents9core.node import Row
+from davserver.answer import TEXT, Answer, begun
 from davserver.dates import iso_date
 from davserver.rows import PLAIN_NAME, slices
 from davserver.target import quoted
 
 JSON = "application/json"
 
-_DECIMAL = re.compile(r"[0-9]+", re.ASCII)
-_LONGEST_ID = 18
-"""Digits; an id with more is past the end of any chat."""
+Write = Callable[[Iterable[Row], str], list[str]]
 
 
-def listing_answer(directory: Directory, href: str, query: str, form: str, is_head: bool) -> Answer:
-    """List *directory*, whose path is *href* without a slash at the end, as *form*: JSON or text.
+def listing_answer(
+    rows: Sequence[Row], href: str, form: str, write: Write, first: int = 0, *more: tuple[str, str]
+) -> Answer:
+    """List *rows* from number *first* on, as *form*: JSON or text, with *more* headers.
 
-    Raises Refusal where `after` or `transcript` ask for what is not there.
+    *href*: the collection's path without a slash at the end. *write* makes the objects of JSON.
     """
-    rows = directory.members()
-    headers = [("Vary", "Accept"), ("Content-Type", JSON if form == JSON else TEXT)]
-    start = 0
-    if isinstance(rows, Messages):
-        transcript = ("Agents9-Transcript", rows.transcript)
-        start = _first_after(query, rows, transcript)
-        headers.append(transcript)
-    if is_head:
-        return Answer(200, headers)
+    headers = [("Vary", "Accept"), ("Content-Type", JSON if form == JSON else TEXT), *more]
     if form == JSON:
-        return Answer(200, headers, begun(_as_json(rows, start, href + "/")))
-    return Answer(200, headers, begun(_as_text(rows, start)))
-
-
-def _first_after(query: str, rows: Messages, transcript: tuple[str, str]) -> int:
-    """Return the number of the first row that `after` lets through, 0 without it."""
-    asked = parse_qs(query, keep_blank_values=True)
-    if asked.get("transcript", [rows.transcript]) != [rows.transcript]:
-        raise Refusal(410, "The chat has another transcript now", transcript)
-    if "after" not in asked:
-        return 0
-    after = asked["after"][0]
-    if len(asked["after"]) != 1 or not _DECIMAL.fullmatch(after):
-        raise Refusal(400, "after is the id of a message, in decimal")
-    if len(after.lstrip("0")) > _LONGEST_ID or int(after) >= len(rows):
-        raise Refusal(410, "The chat does not reach that message", transcript)
-    return int(after) + 1
+        return Answer(200, headers, begun(_as_json(rows, first, href + "/", write)))
+    return Answer(200, headers, begun(_as_text(rows, first)))
 
 
 def _as_text(rows: Sequence[Row], start: int) -> Iterator[bytes]:
@@ -67,18 +41,16 @@ def _as_text(rows: Sequence[Row], start: int) -> Iterator[bytes]:
         yield "".join(lines).encode(errors="replace")
 
 
-def _as_json(rows: Sequence[Row], start: int, base: str) -> Iterator[bytes]:
-    write: Callable[[Iterable[Row], int, str], list[str]]
-    write = _message_objects if isinstance(rows, Messages) else _objects
+def _as_json(rows: Sequence[Row], start: int, base: str, write: Write) -> Iterator[bytes]:
     before = "[\n"
     for part in slices(rows, start):
-        yield (before + ",\n".join(write(part, start, base))).encode()
-        start += len(part)
+        yield (before + ",\n".join(write(part, base))).encode()
         before = ",\n"
     yield b"[]\n" if before == "[\n" else b"\n]\n"
 
 
-def _objects(rows: Iterable[Row], _start: int, base: str) -> list[str]:
+def objects(rows: Iterable[Row], base: str) -> list[str]:
+    """Write each row as a JSON object. *base*: the collection's path with its slash."""
     written = []
     for name, (_, _, is_dir, length, mtime_ns) in rows:
         plain = PLAIN_NAME(name)
@@ -91,10 +63,10 @@ def _objects(rows: Iterable[Row], _start: int, base: str) -> list[str]:
     return written
 
 
-def _message_objects(rows: Iterable[Row], start: int, base: str) -> list[str]:
+def message_objects(rows: Iterable[Row], base: str) -> list[str]:
     """Write messages, whose names are always plain: eight digits, a dash and the kind."""
     return [
-        f'{{"id":{number},"kind":"{name[9:]}","name":"{name}","type":"file","size":{stat.length},'
+        f'{{"id":{int(name[:8])},"kind":"{name[9:]}","name":"{name}","type":"file","size":{stat.length},'
         f'"mtime":"{iso_date(stat.mtime_ns)}","href":"{base}{name}"}}'
-        for number, (name, stat) in enumerate(rows, start)
+        for name, stat in rows
     ]

@@ -48,7 +48,7 @@ def split_absolute(raw: str) -> tuple[str | None, str]:
 def parse_target(origin_form: str) -> Target:
     """Return what an origin-form target points at."""
     path, _, query = origin_form.partition("?")
-    if not path.startswith("/") or "#" in origin_form or not path.isascii():
+    if not path.startswith("/") or "#" in origin_form or "\0" in path or not path.isascii():
         raise Refusal(400, "The request target is not a path")
     names = path[1:].split("/")
     slash = names[-1] == ""

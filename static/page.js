@@ -185,16 +185,25 @@ class ChatView {
   reset() {
     this.transcript = null;
     this.last = -1;
+    this.heard = [];
     this.hidden = [];
     this.messages.replaceChildren();
     this.earlier.hidden = true;
   }
 
+  // What asks for the messages that are not here yet.
+  query() {
+    return this.last < 0 ? "" : `?after=${this.last}&transcript=${this.transcript}`;
+  }
+
+  count() {
+    return `${this.last + 1} messages`;
+  }
+
   async refresh() {
-    const query = this.last < 0 ? "" : `?after=${this.last}&transcript=${this.transcript}`;
     let response;
     try {
-      response = await ask(this.path + query, { Accept: "application/json" });
+      response = await ask(this.path + this.query(), { Accept: "application/json" });
     } catch (error) {
       if (error.status !== 410) throw error;
       this.reset(); // another transcript: /clear, /resume, or a file rewritten
@@ -206,7 +215,27 @@ class ChatView {
   async take(response) {
     this.transcript = response.headers.get("Agents9-Transcript");
     this.add(await response.json());
-    return `${this.last + 1} messages`;
+    return this.count();
+  }
+
+  // Messages that come together are shown together.
+  hear(event) {
+    if (!this.heard.length) setTimeout(() => this.showHeard());
+    this.heard.push(event);
+  }
+
+  showHeard() {
+    const events = this.heard.splice(0);
+    if (!events.length) return;
+    this.transcript = events.at(-1).lastEventId.split("/")[0];
+    this.add(events.map((event) => JSON.parse(event.data)));
+    state.textContent = this.count();
+  }
+
+  hearReset(event) {
+    this.reset(); // another transcript: /clear, /resume, or a file rewritten
+    this.transcript = JSON.parse(event.data).transcript;
+    state.textContent = "another transcript";
   }
 
   add(messages) {
@@ -244,6 +273,50 @@ async function repeat(everyMs, look) {
   }
 }
 
+// Let the server say what is new while the page is seen. Where it will not (503: too many wait), or the chat has
+// ended, ask again and again instead: that also says why.
+async function follow(chat) {
+  while (await stream(chat)) await seen();
+  await repeat(CHAT_EVERY_MS, () => chat.refresh());
+}
+
+// Add what the stream says until the page is hidden (true: go on later) or the server refuses (false). A browser keeps
+// few connections to one server: a hidden page must not hold one.
+function stream(chat) {
+  return new Promise((resolve) => {
+    const source = new EventSource(chat.path + chat.query());
+    const end = (again) => {
+      source.close();
+      chat.showHeard();
+      document.removeEventListener("visibilitychange", whenHidden);
+      resolve(again);
+    };
+    const whenHidden = () => document.hidden && end(true);
+    document.addEventListener("visibilitychange", whenHidden);
+    source.addEventListener("open", () => (state.textContent = chat.count()));
+    source.addEventListener("message", (event) => chat.hear(event));
+    source.addEventListener("reset", (event) => chat.hearReset(event));
+    source.addEventListener("error", () => {
+      if (source.readyState === EventSource.CLOSED) end(false);
+      else state.textContent = "not reached; trying again";
+    });
+    whenHidden();
+  });
+}
+
+// Wait until the page is seen.
+function seen() {
+  return new Promise((resolve) => {
+    const look = () => {
+      if (document.hidden) return;
+      document.removeEventListener("visibilitychange", look);
+      resolve();
+    };
+    document.addEventListener("visibilitychange", look);
+    look();
+  });
+}
+
 async function show() {
   const path = location.pathname.replace(/\/*$/, "/");
   showTrail(path);
@@ -251,7 +324,7 @@ async function show() {
   if (response.headers.has("Agents9-Transcript")) {
     const chat = new ChatView(path);
     state.textContent = await chat.take(response);
-    await repeat(CHAT_EVERY_MS, () => chat.refresh());
+    await follow(chat);
   }
   const rows = await response.json();
   if (path === "/" || path === "/active/") await showAgents(rows);

@@ -38,6 +38,7 @@ def test_a_target_is_split_and_then_decoded_once(raw, names, slash, query):
         ("/a%2fb", 404),
         ("/a%2Fb", 404),
         ("/%00", 400),
+        ("/\0", 400),
         ("/a%00b", 400),
         ("/%ff", 400),
         ("/%ED%A0%80", 400),

@@ -1,0 +1,264 @@
+"""Who follows a chat is told when it moves, without looking: one watcher a seat, one thread for all.
+
+    watch(key, session, wake) ── the seat's first follower? → look: open its transcript, inotify
+    the thread ── an event of a file → the wakes of who follows it
+               ── each second a look: another session, another file, or growth that no event told of
+               ── each 200 ms, where there is nothing to watch: no file yet, no inotify left
+
+The thread and the inotify instance are there while somebody follows. A wake says "look", not what there is to
+see; it may come for nothing. It never comes while a lock of this module is held.
+"""
+
+import logging
+import os
+import select
+import threading
+import time
+from collections.abc import Callable, Hashable
+from contextlib import suppress
+
+from agents9core.errors import TreeError
+from agents9core.inotify import IGNORED, MODIFY, OVERFLOW, Event, Inotify
+from agents9core.session import Session
+from agents9core.statx import FileStat, statx
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS = 1.0
+"""How often each seat is looked at, whatever inotify says."""
+POLL_SECONDS = 0.2
+"""How often it is where inotify cannot say anything."""
+TOGETHER_SECONDS = 0.005
+"""What is written within this time after an event is one event: a harness writes a line in several writes."""
+
+Wake = Callable[[], None]
+
+
+class _Watcher:
+    """What is followed of one seat."""
+
+    def __init__(self, session: Callable[[], Session], notices: "_Notices") -> None:
+        self.wakes: list[Wake] = []
+        self.lock = threading.Lock()
+        self.watch: int | None = None
+        """Of inotify; None: its file is to be polled."""
+        self._session = session
+        self._notices = notices
+        self._seen: tuple[object, ...] | None = None
+        self._file: object = None
+
+    def begin(self) -> None:
+        """Look for the first time. Who comes second waits until it is done."""
+        with self.lock:
+            if self._seen is None:
+                self._look()
+
+    def look(self) -> bool:
+        """Look again; tell whether anything has moved."""
+        with self.lock:
+            return self._look()
+
+    def end(self) -> None:
+        """Watch nothing any more."""
+        with self.lock:
+            self._move(None, None)
+
+    def _look(self) -> bool:
+        seen = self._see()
+        moved, self._seen = seen != self._seen, seen
+        return moved
+
+    def _see(self) -> tuple[object, ...]:
+        try:
+            session = self._session()
+            if not session.sources:
+                self._move(None, None)
+                return (session.id,)
+            source = session.sources[-1]
+            fd = source.root.open(source.path)
+        except TreeError as error:
+            self._move(None, None)
+            return (error.errno,)
+        try:
+            stat = statx(fd)
+            self._move(fd, stat)
+            # The watch was there before this look, so nothing can be written between the two unseen.
+            return (session.id, session.sources, session.missing_base, statx(fd))
+        finally:
+            os.close(fd)
+
+    def _move(self, fd: int | None, stat: FileStat | None) -> None:
+        """Watch the open file instead of the one before, if it is another."""
+        file = stat.identity if stat is not None else None
+        if file == self._file and (fd is None or self.watch is not None):
+            return
+        before, self._file = self.watch, file
+        self.watch = self._notices.add(self, fd) if fd is not None else None
+        if before is not None and before != self.watch:
+            self._notices.remove(self, before)
+
+
+class _Notices:
+    """The inotify instance, if there is one, and who wants which of its events."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._watchers: dict[int, set[_Watcher]] = {}
+        self._inotify: Inotify | None = None
+        with suppress(OSError):
+            self._inotify = Inotify()
+
+    def add(self, watcher: _Watcher, fd: int) -> int | None:
+        """Watch an open file for *watcher*; None where that cannot be."""
+        with self._lock:
+            if self._inotify is None:
+                return None
+            try:
+                watch = self._inotify.add(fd)
+            except OSError:
+                return None
+            self._watchers.setdefault(watch, set()).add(watcher)
+            return watch
+
+    def remove(self, watcher: _Watcher, watch: int) -> None:
+        """Watch a file no more for *watcher*; others may."""
+        with self._lock:
+            watchers = self._watchers.get(watch, set())
+            watchers.discard(watcher)
+            if not watchers and self._watchers.pop(watch, None) is not None and self._inotify:
+                self._inotify.remove(watch)
+
+    def wait(self, seconds: float) -> list[Event]:
+        """Return what happens within a time, sooner if something does."""
+        if self._inotify is None:
+            time.sleep(seconds)
+            return []
+        poll = select.poll()
+        poll.register(self._inotify.fileno(), select.POLLIN)
+        if not poll.poll(seconds * 1000):
+            return []
+        time.sleep(TOGETHER_SECONDS)
+        return self._inotify.read()
+
+    def concerned(self, event: Event) -> set[_Watcher]:
+        """Return who wants to know of an event. A watch that has ended is forgotten."""
+        with self._lock:
+            if event.mask & OVERFLOW:
+                return set().union(*self._watchers.values())
+            if not event.mask & IGNORED:
+                return set(self._watchers.get(event.watch, ()))
+            ended = self._watchers.pop(event.watch, set())
+        for watcher in ended:
+            with watcher.lock:
+                if watcher.watch == event.watch:
+                    watcher.watch = None
+        return ended
+
+    def close(self) -> None:
+        """Let go of the instance."""
+        with self._lock:
+            inotify, self._inotify = self._inotify, None
+            self._watchers.clear()
+        if inotify is not None:
+            inotify.close()
+
+
+class Watching:
+    """Everything that is followed on this server."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._watchers: dict[Hashable, _Watcher] = {}
+        self._notices: _Notices | None = None
+        """There while the thread is."""
+
+    def watch(self, key: Hashable, session: Callable[[], Session], wake: Wake) -> Callable[[], None]:
+        """Call *wake* whenever a seat may have moved from now on; return what ends that.
+
+        *key* names the seat, *session* tells what it is in. *wake* is called from another thread and must not
+        block.
+        """
+        call = _Call(wake)
+        with self._lock:
+            if self._notices is None:
+                notices = _Notices()
+                run = threading.Thread(target=self._run, args=(notices,), name="watching", daemon=True)
+                run.start()
+                self._notices = notices
+            watcher = self._watchers.get(key)
+            if watcher is None:
+                watcher = self._watchers[key] = _Watcher(session, self._notices)
+            watcher.wakes.append(call)
+        watcher.begin()
+        return lambda: self._end(watcher, call)
+
+    def _end(self, watcher: _Watcher, call: Wake) -> None:
+        """Forget a follower. The watcher goes at the next look, so that who asks again at once finds it."""
+        with self._lock, suppress(ValueError):
+            watcher.wakes.remove(call)
+
+    def _run(self, notices: _Notices) -> None:
+        looked = time.monotonic()
+        while True:
+            try:
+                self._meet(notices.wait(POLL_SECONDS), notices)
+                now = time.monotonic()
+                is_time = now - looked >= LOOK_SECONDS
+                if is_time:
+                    looked = now
+                    if self._drop_unfollowed():
+                        return
+                self._look(is_time)
+            except Exception:
+                logger.exception("cannot watch the transcripts that are followed")
+                time.sleep(LOOK_SECONDS)
+
+    def _meet(self, events: list[Event], notices: _Notices) -> None:
+        """Wake those whose files have moved, and look where a file may have been replaced."""
+        moved: set[_Watcher] = set()
+        for event in events:
+            concerned = notices.concerned(event)
+            moved |= concerned
+            if event.mask & ~MODIFY:
+                for watcher in concerned:
+                    watcher.look()
+        for watcher in moved:
+            self._wake(watcher)
+
+    def _look(self, is_time: bool) -> None:
+        with self._lock:
+            watchers = list(self._watchers.values())
+        for watcher in watchers:
+            if (is_time or watcher.watch is None) and watcher.look():
+                self._wake(watcher)
+
+    def _wake(self, watcher: _Watcher) -> None:
+        with self._lock:
+            wakes = list(watcher.wakes)
+        for wake in wakes:
+            wake()
+
+    def _drop_unfollowed(self) -> bool:
+        """Let go of what nobody follows; tell whether that was all, and the thread ends."""
+        with self._lock:
+            unfollowed = [key for key, watcher in self._watchers.items() if not watcher.wakes]
+            dropped = [self._watchers.pop(key) for key in unfollowed]
+            is_all = not self._watchers
+            notices = self._notices
+            if is_all:
+                self._notices = None
+        for watcher in dropped:
+            watcher.end()
+        if is_all and notices is not None:
+            notices.close()
+        return is_all
+
+
+class _Call:
+    """One follower's wake: two of the same function are two."""
+
+    def __init__(self, wake: Wake) -> None:
+        self._wake = wake
+
+    def __call__(self) -> None:
+        self._wake()

@@ -1,0 +1,130 @@
+"""Following a chat: an answer that waits for more, and a stream of events (HTML standard, section 9.2).
+
+    long_poll   look ── more than `after`? → the listing
+                     └─ Pause, until the chat wakes it or the time is up → look again
+    events      look ── new messages → an event each; another transcript → `event: reset`
+                     └─ Pause → look again; nothing for 15 s → a comment
+
+Each look walks to the chat anew, so whatever has become of it is seen. Nothing here holds a thread: a Pause
+gives the worker back (`environ`). Those who wait are counted, since each is a connection and a descriptor.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+
+from agents9core.node import Chat, Messages, Row
+from davserver.answer import Answer, Later, Refusal
+from davserver.asked import Asked
+from davserver.environ import Pause
+from davserver.listing import message_objects
+from davserver.rows import slices
+
+EVENTS = "text/event-stream"
+MAX_WAITERS = 256
+HEARTBEAT_SECONDS = 15
+"""A proxy, or a client, that hears nothing for longer may take the connection for dead."""
+RETRY_MS = 2000
+"""How long a client waits before it comes again to a stream that broke."""
+RETRY_AFTER_SECONDS = 5
+
+Look = Callable[[], AbstractContextManager[tuple[Chat, Messages]]]
+"""Walks to the chat and lists it; good while the context lasts, the list also after it. Raises TreeError."""
+Wake = Callable[[], None]
+
+
+class Followers:
+    """Those who wait for something new, in all chats together."""
+
+    def __init__(self) -> None:
+        self._free = threading.BoundedSemaphore(MAX_WAITERS)
+
+    @contextmanager
+    def _one(self) -> Iterator[None]:
+        if not self._free.acquire(blocking=False):
+            retry = ("Retry-After", str(RETRY_AFTER_SECONDS))
+            raise Refusal(503, "Too many wait already; ask again without waiting", retry)
+        try:
+            yield
+        finally:
+            self._free.release()
+
+    def long_poll(
+        self, look: Look, asked: Asked, wake: Wake, listed: Callable[[Messages, int], Answer]
+    ) -> Later:
+        """Answer with what *listed* makes of the rows from a number on, once there are any or the time is up.
+
+        Raises Refusal: what `Asked.first` raises, 503.
+        """
+        until = time.monotonic() + (asked.wait or 0)
+        is_watched = False
+        with ExitStack() as stack:
+            while True:
+                with look() as (chat, rows):
+                    asked = asked._replace(transcript=asked.transcript or rows.transcript)
+                    first = asked.first(rows)
+                    left = until - time.monotonic()
+                    if len(rows) > first or left <= 0:
+                        return listed(rows, first)
+                if is_watched:
+                    yield Pause(left)
+                else:
+                    stack.enter_context(self._one())
+                    stack.callback(chat.watch(wake))
+                    is_watched = True
+
+    def events(self, look: Look, asked: Asked, wake: Wake, base: str) -> Iterator[bytes]:
+        """Yield the messages that are asked for as events, and then each as it comes; never ends by itself.
+
+        *base*: the chat's path with its slash. A place that is not in this transcript is the beginning.
+        Raises Refusal, 503, before the first chunk; TreeError.
+        """
+        with ExitStack() as stack, ExitStack() as watching:
+            stack.enter_context(self._one())
+            with look() as (chat, rows):
+                transcript, first = _place(asked, rows)
+            watching.callback(chat.watch(wake))
+            yield f"retry: {RETRY_MS}\n\n".encode()
+            heard = time.monotonic()
+            while True:
+                with look() as (chat, rows):
+                    pass
+                quiet_until = heard + HEARTBEAT_SECONDS
+                if rows.transcript != transcript:
+                    transcript, first = rows.transcript, 0
+                    watching.close()
+                    watching.callback(chat.watch(wake))
+                    yield _reset(transcript)
+                elif len(rows) > first:
+                    for part in slices(rows, first):
+                        yield _as_events(part, transcript, base)
+                    first = len(rows)
+                elif time.monotonic() < quiet_until:
+                    yield Pause(quiet_until - time.monotonic())
+                    continue
+                else:
+                    yield b":\n\n"
+                heard = time.monotonic()
+
+
+def _place(asked: Asked, rows: Messages) -> tuple[str | None, int]:
+    """Return where a stream begins: the transcript, None where it is another now, and the first message."""
+    try:
+        return rows.transcript, asked.first(rows)
+    except Refusal:
+        return None, 0
+
+
+def _reset(transcript: str) -> bytes:
+    data = json.dumps({"transcript": transcript})
+    return f"event: reset\nid: {transcript}/\ndata: {data}\n\n".encode()
+
+
+def _as_events(rows: Sequence[Row], transcript: str, base: str) -> bytes:
+    objects = message_objects(rows, base)
+    return "".join(
+        f"id: {transcript}/{int(name[:8])}\ndata: {written}\n\n"
+        for (name, _), written in zip(rows, objects, strict=True)
+    ).encode()
