@@ -44,7 +44,7 @@ class Talk(threading.Thread):
         self.lines = 0
 
     def run(self):
-        while not self.enough.is_set() and self.lines < 400:
+        while not self.enough.is_set() and self.lines < 2000:
             self.lines += 1
             call = {"type": "tool_use", "id": f"t{self.lines}", "name": "Bash", "input": {"n": self.lines}}
             text = {"type": "text", "text": f"naïve {self.lines}\n" * (self.lines % 50)}
@@ -53,7 +53,7 @@ class Talk(threading.Thread):
             self.machine.writes(line[:cut])
             item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "x" * 300}]}
             self.machine.rolls("response_item", item)
-            time.sleep(0.02)
+            time.sleep(0.1)
             self.machine.writes(line[cut:])
 
     def __enter__(self):
@@ -71,9 +71,8 @@ def test_the_doors_agree_while_both_chats_grow(tmp_path, monkeypatch):
     )  # what a walk passes through is as new as what it ends at
     machine = Machine(tmp_path)
     root = build_tree(Resolver(str(machine.proc)))
-    with Talk(machine) as talk:
+    with Talk(machine):
         for _ in range(2):
             first, last = check_growing_tree(root)
             assert last > first
-    assert talk.lines > 20
     assert check_tree(root) > 30
