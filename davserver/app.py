@@ -2,32 +2,33 @@
 
     __call__ → guard: who, under which name, from which site
              → METHODS → target: the names, decoded once → walk
-             → content (files) | listing, page (collections) | asked, follow (chats) | propfind
+             → content (files) | listing, page (collections) | asked, follow, search (chats) | propfind
 
 Answers GET, HEAD, OPTIONS and PROPFIND; all else is 405. What the tree raises becomes a status by the one
 table `answer.STATUS`; anything that is neither a TreeError nor a Refusal is a bug, logged and a plain 500.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from agents9core.errors import NotADirectory, NotFound, TooLarge, TreeError
-from agents9core.node import Chat, Directory, File, Messages, Node
+from agents9core.node import Chat, Directory, File, Messages, Node, Row
 from davserver.accept import preferred
 from davserver.answer import STATUS, STATUS_LINES, Answer, Later, Refusal, begun, text_answer
-from davserver.asked import Asked, parse_asked, resumed, transcript_header
+from davserver.asked import Asked, next_link, parse_asked, resumed, transcript_header
 from davserver.conditional import Validators, failed_precondition
 from davserver.content import file_answer
-from davserver.environ import WAKE
+from davserver.environ import PEER, WAKE
 from davserver.follow import EVENTS, Followers, Look
 from davserver.guard import Guard
 from davserver.listing import JSON, listing_answer, message_objects, objects
 from davserver.page import PREFIX, Page, installed_directory
 from davserver.password import Passwords
 from davserver.propfind import propfind
+from davserver.search import Searches
 from davserver.target import Target, parse_target, split_absolute
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class App:
         self._guard = Guard(hosts, passwords)
         self._page = Page(installed_directory())
         self._followers = Followers()
+        self._searches = Searches()
         self._methods: dict[str, Callable[[str, dict[str, Any]], Answer | Later]] = {
             "GET": self._get,
             "HEAD": self._get,
@@ -110,9 +112,13 @@ class App:
 
     def _chat(self, chat: Chat, target: Target, environ: dict[str, Any], form: str) -> Answer | Later:
         asked = parse_asked(target.query)
+        is_get = environ["REQUEST_METHOD"] == "GET"
+        if asked.text is not None and is_get:
+            found = partial(_found_answer, target.href, form, asked)
+            return self._searches.search(self._look(target), asked, environ[PEER], found)
         if form == EVENTS:
             return self._events(chat, target, environ, asked)
-        if asked.wait and environ["REQUEST_METHOD"] == "GET":
+        if asked.wait and is_get:
             listed = partial(_messages_answer, target.href, form)
             return self._followers.long_poll(self._look(target), asked, environ[WAKE], listed)
         rows = chat.members()
@@ -162,6 +168,15 @@ class App:
 
 def _messages_answer(href: str, form: str, rows: Messages, first: int) -> Answer:
     return listing_answer(rows, href, form, message_objects, first, transcript_header(rows))
+
+
+def _found_answer(
+    href: str, form: str, asked: Asked, rows: Messages, found: Sequence[Row], is_more: bool
+) -> Answer:
+    headers = [transcript_header(rows)]
+    if is_more:
+        headers.append(next_link(href, asked, rows.transcript, found[-1]))
+    return listing_answer(found, href, form, message_objects, 0, *headers)
 
 
 def _failure(exc: Exception, environ: dict[str, Any]) -> Answer:

@@ -3,16 +3,16 @@
     ?after=ID         only the messages after that one
     &transcript=T     where ids are those of transcript T; of another they mean nothing
     &wait=SECONDS     where there are none yet, the answer may take so long
-    &q=TEXT           only the messages that hold TEXT
+    &q=TEXT           only the messages that hold TEXT; not beside wait
 
 Raises Refusal: 400 for what is no such value, 410 for ids that do not mean what the client thinks.
 """
 
 import re
 from typing import NamedTuple
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 
-from agents9core.node import Messages
+from agents9core.node import Messages, Row
 from davserver.answer import Refusal
 
 LONGEST_WAIT_SECONDS = 60
@@ -55,6 +55,8 @@ def parse_asked(query: str) -> Asked:
     transcript = transcripts[0] if len(transcripts) == 1 else "".join(transcripts) or None
     if texts and (len(texts) != 1 or not texts[0]):
         raise Refusal(400, "q is the text that is looked for")
+    if texts and wait:
+        raise Refusal(400, "A search does not wait for more")
     return Asked(after, transcript, int(wait) if wait else None, texts[0] if texts else None)
 
 
@@ -66,6 +68,12 @@ def resumed(asked: Asked, event_id: str | None) -> Asked:
     if match is None:
         raise Refusal(400, "Last-Event-ID is the id of an event: TRANSCRIPT/ID")
     return asked._replace(transcript=match[1], after=match[2] or None)
+
+
+def next_link(href: str, asked: Asked, transcript: str, last: Row) -> tuple[str, str]:
+    """Return the header that points to what comes after a row that is the last of an answer (RFC 8288)."""
+    query = urlencode({"q": asked.text or "", "after": int(last.name[:8]), "transcript": transcript})
+    return ("Link", f'<{href}/?{query}>; rel="next"')
 
 
 def transcript_header(rows: Messages) -> tuple[str, str]:
