@@ -161,24 +161,26 @@ class ChildSeat(Seat):
         parent: Seat,
         kind: str,
         name: str,
+        id_: str | None,
         find: Callable[[], Mapping[str, Session]],
         reading: Reading | None,
         shows: frozenset[str],
     ) -> None:
-        """*kind*: the directory that it is listed in."""
+        """*kind*: the directory that it is listed in; *id_*: the session that its name stands for."""
         self.desk = parent.desk
         self.reading = reading
-        self.key = (*parent.key, kind, name)
+        self.key = (*parent.key, kind, name, id_)
         self.started_ns = parent.started_ns
         self.shows = shows
         self._name = name
+        self._id = id_
         self._find = find
 
     def session(self) -> Session:
-        try:
-            return self._find()[self._name]
-        except KeyError:
-            raise Gone(self._name) from None
+        session = self._find().get(self._name)
+        if session is None or session.id != self._id:
+            raise Gone(self._name)
+        return session
 
 
 class SeatsDirectory(Directory):

@@ -9,7 +9,8 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from urllib.parse import quote_from_bytes, unquote_to_bytes
+from typing import NamedTuple
+from urllib.parse import quote_from_bytes
 
 from agents9core.chat import version_of
 from agents9core.errors import Gone, NotFound, TreeError
@@ -36,13 +37,40 @@ class Store:
     homes: Callable[[], Sequence[str]]
     numbers: PathNumbers
 
-    def shows(self, parts: Parts) -> bool:
-        """Whether a path is in an allowed directory, or leads to one."""
-        return any(parts[: len(path)] == path[: len(parts)] for path in self.allowed)
+    def places(self, parts: Parts) -> list[tuple[Root, Parts]]:
+        """Return where *parts* lies in each home of now: pinned at the allowed directory that it is in."""
+        for path in self.allowed:
+            if parts[: len(path)] == path:
+                return [(Root(os.path.join(home, *path)), parts[len(path) :]) for home in self.homes()]
+        return []
 
-    def roots(self) -> list[Root]:
-        """Return the homes of now, the default one first."""
-        return [Root(home) for home in self.homes()]
+    def ways(self, parts: Parts) -> list[str]:
+        """Return the names by which *parts*, which is above the allowed directories, leads to them."""
+        return [path[len(parts)] for path in self.allowed if path[: len(parts)] == parts != path]
+
+    def is_way(self, parts: Parts) -> bool:
+        """Whether *parts* is above an allowed directory of some home."""
+        return any(path[: len(parts)] == parts and _looks(self.places(path)) for path in self.allowed)
+
+
+def _looks(places: list[tuple[Root, Parts]]) -> list[FileStat]:
+    """Return a look at each place that is a directory."""
+    looks = []
+    for root, parts in places:
+        try:
+            look = root.look(parts)
+        except TreeError:
+            continue
+        if look.is_directory:
+            looks.append(look)
+    return looks
+
+
+class _Member(NamedTuple):
+    """What stands under a name: the first home's name on disk, and each home's look."""
+
+    place: tuple[Root, Parts]
+    looks: list[FileStat]
 
 
 class MirrorDirectory(Directory):
@@ -54,56 +82,48 @@ class MirrorDirectory(Directory):
         self._parts = parts
 
     def stat(self) -> Stat:
-        looks = []
-        for root in self._store.roots():
-            try:
-                looks.append(root.look(self._parts))
-            except TreeError:
-                continue
-        present = [look for look in looks if look.is_directory]
-        if not present and self._parts:
+        looks = _looks(self._store.places(self._parts))
+        if not looks and self._parts and not self._store.is_way(self._parts):
             raise Gone(self.name)
-        return self._stat(self._parts, present)
+        return self._stat(self._parts, looks)
 
     def walk(self, name: str) -> Node:
+        if name in self._ways():
+            return MirrorDirectory(name, self._store, (*self._parts, name))
         found = self._found().get(name)
         if found is None:
             raise NotFound(name)
-        parts = (*self._parts, disk_name(name))
-        if found[1][0].is_directory:
-            return MirrorDirectory(name, self._store, parts)
-        return MirrorFile(name, found[0], parts, self._store.numbers)
+        root, parts = found.place
+        if found.looks[0].is_directory:
+            return MirrorDirectory(name, self._store, (*self._parts, parts[-1]))
+        return MirrorFile(name, root, parts, self._store.numbers)
 
     def members(self) -> Sequence[Row]:
-        rows = []
-        for name, (_, looks) in sorted(self._found().items()):
+        rows = [Row(name, self.walk(name).stat()) for name in self._ways()]
+        for name, (place, looks) in sorted(self._found().items()):
             if looks[0].is_directory:
-                rows.append(Row(name, self._stat((*self._parts, disk_name(name)), looks)))
+                rows.append(Row(name, self._stat((*self._parts, place[1][-1]), looks)))
             else:
                 rows.append(Row(name, _file_stat(looks[0], self._store.numbers)))
         return rows
 
-    def _found(self) -> dict[str, tuple[Root, list[FileStat]]]:
-        """Return what the homes have here, by name as shown: the first home that has it, and each look."""
-        found: dict[str, tuple[Root, list[FileStat]]] = {}
-        for root in self._store.roots():
+    def _ways(self) -> list[str]:
+        """Return the names that lead on to an allowed directory."""
+        ways = dict.fromkeys(self._store.ways(self._parts))
+        return [name for name in ways if self._store.is_way((*self._parts, name))]
+
+    def _found(self) -> dict[str, _Member]:
+        """Return what the homes have here, by name as shown."""
+        found: dict[str, _Member] = {}
+        for root, parts in self._store.places(self._parts):
             try:
-                entries = root.entries(self._parts)
+                entries = root.entries(parts)
             except TreeError:
                 continue
             for name, look in entries:
-                if self._is_shown(name, look):
-                    found.setdefault(shown_name(name), (root, []))[1].append(look)
+                if look.is_directory or (look.is_regular and not _SECRET.fullmatch(name)):
+                    found.setdefault(shown_name(name), _Member((root, (*parts, name)), [])).looks.append(look)
         return found
-
-    def _is_shown(self, name: str, look: FileStat) -> bool:
-        if look.is_directory:
-            return self._store.shows((*self._parts, name))
-        return look.is_regular and self._parts_are_inside() and not _SECRET.fullmatch(name)
-
-    def _parts_are_inside(self) -> bool:
-        """Whether this directory is an allowed one or below it: on the way to one there are no files."""
-        return any(self._parts[: len(path)] == path for path in self._store.allowed)
 
     def _stat(self, parts: Parts, looks: Sequence[FileStat]) -> Stat:
         number = self._store.numbers.block("mirror", self._store.name, parts)
@@ -179,13 +199,3 @@ def shown_name(name: str) -> str:
     except UnicodeEncodeError:
         return quote_from_bytes(os.fsencode(name), safe=" !\"#$&'()*+,:;<=>?@[\\]^`{|}~")
     return name
-
-
-def disk_name(name: str) -> str:
-    """Return the name on disk of a name that `shown_name` gave."""
-    return name if "%" not in name else _unescaped(name)
-
-
-def _unescaped(name: str) -> str:
-    raw = os.fsdecode(unquote_to_bytes(name))
-    return raw if shown_name(raw) == name else name

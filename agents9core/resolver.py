@@ -109,8 +109,9 @@ class Resolver:
 
     def agents(self, harness: str) -> list[Agent]:
         """Return the agents of one harness that run now, by pid."""
-        if self._is_empty(harness):
-            return []
+        given = self.roots.get(harness)
+        if given is not None and not os.path.isdir(given):
+            self._say_missing(harness, given)
         processes = self._listed(harness)
         return [_agent(harness, process) for process in processes if self._is_listed(harness, process)]
 
@@ -120,7 +121,7 @@ class Resolver:
         if last and (known := self._recent(last)) and known.session:
             return last
         process = self._table.look(pid)
-        if process is None or self._is_empty(harness) or self._recognised(process) != harness:
+        if process is None or self._recognised(process) != harness or self._is_homeless(harness, process):
             raise NotFound(f"{harness}/{pid}")
         agent = _agent(harness, process)
         if self._answer(agent, process) is None:
@@ -160,7 +161,7 @@ class Resolver:
         name = self._recognised(process)
         if name is None:
             return Examination(pid, why=_unknown(process))
-        if self._is_empty(name):
+        if self._is_homeless(name, process):
             return Examination(pid, name, why=f"there is no {self.root(name)}")
         home = self._home(HARNESSES[name], process)
         try:
@@ -172,6 +173,8 @@ class Resolver:
         )
 
     def _is_listed(self, harness: str, process: Process) -> bool:
+        if self._is_homeless(harness, process):
+            return False
         try:
             return self._answer(_agent(harness, process), process) is not None
         except Gone:
@@ -196,10 +199,7 @@ class Resolver:
         if known := self._recent(agent):
             return known.session
         asked = time.monotonic()
-        harness = HARNESSES[agent.harness]
-        session = self._finders[agent.harness].resolve(
-            process, self._home(harness, process), lambda: self._peers(harness)
-        )
+        session = self._resolved(HARNESSES[agent.harness], process)
         if _is_other(self._table.glance(agent.pid), process):
             raise Gone(f"{agent.harness}/{agent.pid}")
         newer = self._answers.get(agent)
@@ -207,6 +207,16 @@ class Resolver:
             self._answers[agent] = _Answer(asked, session)
             self._last[agent.harness, agent.pid] = agent
         return session
+
+    def _resolved(self, harness: Harness, process: Process) -> Session | None:
+        """Ask the harness. A fault of its finder costs this agent its session, and no listing."""
+        try:
+            return self._finders[harness.name].resolve(
+                process, self._home(harness, process), lambda: self._peers(harness)
+            )
+        except Exception as exc:
+            log.exception("%s/%d cannot be resolved", harness.name, process.pid)
+            return Session(via="none", steps=(f"a fault of agents9: {type(exc).__name__}",))
 
     def _home(self, harness: Harness, process: Process) -> str:
         """Return where a process keeps its files."""
@@ -274,15 +284,18 @@ class Resolver:
         self._answers = {agent: known for agent, known in self._answers.copy().items() if agent.pid in pids}
         self._last = {place: known for place, known in self._last.copy().items() if place[1] in pids}
 
-    def _is_empty(self, harness: str) -> bool:
-        """Say whether the home that was given for a harness is not there. Said once in the log."""
+    def _is_homeless(self, harness: str, process: Process) -> bool:
+        """Say whether the home of a process is the one that was given, which is not there."""
         path = self.roots.get(harness)
         if path is None or os.path.isdir(path):
             return False
+        return self._home(HARNESSES[harness], process) == path
+
+    def _say_missing(self, harness: str, path: str) -> None:
+        """Say once in the log that a home that was given is not there."""
         if harness not in self._said_missing:
             self._said_missing.add(harness)
             log.warning("%s: there is no directory %s", harness, path)
-        return True
 
 
 def _agent(harness: str, process: Process) -> Agent:

@@ -8,6 +8,7 @@ store; a link within a skill never is. Of two skills of one name the first home'
 import os
 import stat as modes
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from agents9core.errors import NotFound
 from agents9core.identity import PathNumbers
@@ -49,12 +50,19 @@ class SkillsDirectory(Directory):
         return [Row(name, self._skill(name, path).stat()) for name, path in sorted(self._skills().items())]
 
     def _skill(self, name: str, path: str) -> MirrorDirectory:
-        store = Store(f"skills/{self.name}/{name}", ((),), lambda: [path], self._numbers)
+        store = Store(f"skills/{self.name}/{name}", ((),), partial(self._open_homes, path), self._numbers)
         return MirrorDirectory(name, store)
+
+    def _open_homes(self, path: str) -> list[str]:
+        """Return the place of a skill, if it may still be shown: a link may lead elsewhere by now."""
+        return [path] if _may_be_shown(path, self._real_closed()) else []
+
+    def _real_closed(self) -> list[str]:
+        return [os.path.realpath(path) for path in self._closed()]
 
     def _skills(self) -> dict[str, str]:
         """Return where each skill is, by its name."""
-        closed = [os.path.realpath(path) for path in self._closed()]
+        closed = self._real_closed()
         found: dict[str, str] = {}
         for home in self._homes():
             for place in self._places:
@@ -73,26 +81,25 @@ def _skills_in(directory: str, closed: Sequence[str], depth: int = 2) -> Iterato
 
 
 def _directories(directory: str, closed: Sequence[str]) -> Iterator[str]:
-    """Yield the directories in a directory; a link only to one of this user's that is not closed."""
+    """Yield the directories in a directory that may be shown."""
     try:
-        names = sorted(os.listdir(directory))
+        names = sorted(os.listdir(directory)) if _may_be_shown(directory, closed) else []
     except OSError:
         return
     for name in names:
         path = os.path.join(directory, name)
-        if name.startswith(".") or not os.path.isdir(path):
-            continue
-        if not os.path.islink(path) or _may_be_followed(path, closed):
+        if not name.startswith(".") and os.path.isdir(path) and _may_be_shown(path, closed):
             yield path
 
 
-def _may_be_followed(link: str, closed: Sequence[str]) -> bool:
-    target = os.path.realpath(link)
+def _may_be_shown(path: str, closed: Sequence[str]) -> bool:
+    """Whether a directory is neither in nor around a transcript store; one linked to must be this user's."""
+    real = os.path.realpath(path)
     try:
-        own = os.stat(target).st_uid == os.getuid()
+        own = not os.path.islink(path) or os.stat(real).st_uid == os.getuid()
     except OSError:
         return False
-    return own and not any(os.path.commonpath([target, path]) in (target, path) for path in closed)
+    return own and not any(os.path.commonpath([real, store]) in (real, store) for store in closed)
 
 
 def _is_plain_file(path: str) -> bool:

@@ -31,6 +31,7 @@ from agents9core.record import Read
 from agents9core.session import Source
 from agents9core.statx import FileStat, statx
 from agents9core.witness import Verdict, Witness
+from agents9core.zst import LARGEST
 
 BUDGET_BYTES = 64 << 20
 """Memory for indexes; beyond it the least recently used is dropped, and made again when it is asked for."""
@@ -245,7 +246,9 @@ class Transcripts:
     def _open(self, stack: ExitStack, source: Source) -> OpenFile:
         fd, stat = stack.enter_context(source.root.opened(source.path))
         if source.compressed:
-            fd, size = stack.enter_context(self._inflated.opened(fd, stat, source.limit or 0))
+            fd, size = stack.enter_context(
+                self._inflated.opened(fd, stat, LARGEST if source.limit is None else source.limit)
+            )
             stat = stat._replace(size=size)
         return OpenFile(fd, stat, source.limit, source.compressed)
 

@@ -80,13 +80,13 @@ class AgentSeat(Seat):
     def subagents(self) -> Mapping[str, Seat]:
         reading = HARNESSES[self._agent.harness].subagent_reading
         return {
-            name: ChildSeat(self, "agents", name, self._subagents, reading, SUBAGENT)
-            for name in self._subagents()
+            name: ChildSeat(self, "agents", name, session.id, self._subagents, reading, SUBAGENT)
+            for name, session in self._subagents().items()
         }
 
     def threads(self) -> Mapping[str, Seat]:
         return {
-            id_: ChildSeat(self, "threads", id_, self._threads, self.reading, THREAD)
+            id_: ChildSeat(self, "threads", id_, id_, self._threads, self.reading, THREAD)
             for id_ in self._threads()
         }
 

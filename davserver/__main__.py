@@ -23,6 +23,7 @@ from typing import TypeVar
 from agents9core import __version__
 from agents9core.errors import NotFound
 from agents9core.harness import HARNESSES
+from agents9core.node import Directory
 from agents9core.resolver import Resolver
 from agents9core.tree import build_tree
 from davserver.address import Tcp, Unix, parse_listener, parse_tcp
@@ -233,15 +234,22 @@ def _serve(options: argparse.Namespace) -> int:
         return 1
     http.start()
     ninep.start()
+    try:
+        _say(http, listeners, root)
+        signal.sigwait(_SIGNALS)
+    finally:
+        ninep.stop()
+        http.stop()
+    return 0
+
+
+def _say(http: HttpDoor, listeners: list[Tcp | Unix], root: Directory) -> None:
+    """Print the addresses in use, and where to begin if nobody is there to be listened to."""
     lines = [f"http://{Tcp(*address)}/" for address in http.addresses]
     lines += [f"9p {address}" for address in listeners]
     if not anybody(root):
         lines.append("no agent runs now; start one, or stop this and see a made one talk: make demo")
     print("\n".join(lines), flush=True)
-    signal.sigwait(_SIGNALS)
-    ninep.stop()
-    http.stop()
-    return 0
 
 
 def _listen(server: Server, address: Tcp | Unix) -> Tcp | Unix:

@@ -35,7 +35,7 @@ class Subagents:
         found: dict[str, Session] = {}
         for path in (*_own_directory(root, project, stem), *self._beside(root, project, stem)):
             spelled = _NAME.fullmatch(path[-1])
-            if spelled:
+            if spelled and _is_file(root, path):
                 found.setdefault(
                     spelled[1], Session("subagent", id=spelled[1], sources=(Source(root, path),))
                 )
@@ -67,5 +67,12 @@ class Subagents:
 def _own_directory(root: Root, project: str, stem: str) -> list[Path]:
     directory = (project, stem, "subagents")
     workflows = (*directory, "workflows")
-    runs = [(*workflows, name) for name in root.names(workflows) if name.startswith("wf_")]
+    runs = [(*workflows, name) for name in sorted(root.names(workflows)) if name.startswith("wf_")]
     return [(*place, name) for place in (directory, *runs) for name in root.names(place)]
+
+
+def _is_file(root: Root, path: Path) -> bool:
+    try:
+        return root.look(path).is_regular
+    except (TreeError, OSError):
+        return False

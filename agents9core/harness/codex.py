@@ -147,6 +147,7 @@ class Codex:
         self._choices: Remembered[Key, Choice] = Remembered()
         self._given: Remembered[Key, Choice] = Remembered()
         self._looks: Remembered[str, _Look] = Remembered()
+        self._subagent_names: Remembered[tuple[str, str], dict[str, str]] = Remembered()
         self._subagents: Remembered[tuple[str, str], tuple[float, dict[str, Session]]] = Remembered()
 
     def resolve(self, process: Process, home: str, peers: Peers) -> Session:
@@ -176,8 +177,11 @@ class Codex:
         with self._lock:
             asked, known = self._subagents.get(key, (float("-inf"), {}))
         if now - asked > SUBAGENTS_SECONDS:
-            known = subagents(home.rollouts, session.id)
             with self._lock:
+                names = self._subagent_names.get(key, {})
+            known = subagents(home.rollouts, session.id, names := dict(names))
+            with self._lock:
+                self._subagent_names[key] = names | self._subagent_names.get(key, {})
                 self._subagents[key] = (now, known)
         return known
 

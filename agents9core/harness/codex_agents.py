@@ -2,29 +2,34 @@
 
 They are threads of the same home with rollouts of their own; the first record of each names its parent. A
 subagent's subagent is listed with it, once. Names are what codex calls them, made unique in the order in
-which the threads were born, so that a name never changes.
+which the threads were born; one that was given stays.
 """
 
 import re
 from collections.abc import Iterable
 
 from agents9core.errors import TreeError
-from agents9core.harness.rollout import Header, Rollout, Rollouts
+from agents9core.harness.rollout import Header, Rollout, Rollouts, born_ms
 from agents9core.session import Session
 
 _ODD = re.compile("[^A-Za-z0-9_.-]")
 _LONGEST_NAME = 64
 
 
-def subagents(rollouts: Rollouts, thread: str) -> dict[str, Session]:
-    """Return the subagents of a thread by name, also those of its subagents."""
+def subagents(rollouts: Rollouts, thread: str, names: dict[str, str]) -> dict[str, Session]:
+    """Return the subagents of a thread by name, also those of its subagents.
+
+    *names* has the names that were given before, by thread; new ones are added.
+    """
     files = _newest_files(rollouts, thread)
     found: dict[str, Session] = {}
     for child in _descendants(thread, files):
         rollout, header = files[child]
         sources, missing = rollouts.chain(rollout, header)
-        name = _unique(_plain_name(header.nickname, child), found)
-        found[name] = Session("subagent", id=child, cwd=header.cwd, sources=sources, missing_base=missing)
+        if child not in names:
+            names[child] = _unique(_plain_name(header.nickname, child), set(names.values()))
+        session = Session("subagent", id=child, cwd=header.cwd, sources=sources, missing_base=missing)
+        found[names[child]] = session
     return found
 
 
@@ -36,7 +41,7 @@ def _newest_files(rollouts: Rollouts, thread: str) -> dict[str, tuple[Rollout, H
             header = rollouts.header(rollout)[1]
         except (TreeError, OSError):
             continue
-        if header is None or header.parent is None or rollout.compressed:
+        if header is None or header.parent is None:
             continue
         known = found.get(header.thread)
         if known is None or known[0].age < rollout.age:
@@ -46,11 +51,16 @@ def _newest_files(rollouts: Rollouts, thread: str) -> dict[str, tuple[Rollout, H
 
 def _descendants(thread: str, files: dict[str, tuple[Rollout, Header]]) -> Iterable[str]:
     """Return the threads below *thread*, in the order in which they were born."""
+    children: dict[str, list[str]] = {}
+    for child, (_, header) in files.items():
+        children.setdefault(header.parent or "", []).append(child)
     family = {thread}
-    for child in sorted(files, key=lambda id: files[id][0].age):
-        if child not in family and files[child][1].parent in family:
-            family.add(child)
-            yield child
+    waiting = [thread]
+    while waiting:
+        new = [child for child in children.get(waiting.pop(), ()) if child not in family]
+        family.update(new)
+        waiting += new
+    return sorted(family - {thread}, key=lambda id: (born_ms(id) or 0, files[id][0].when, id))
 
 
 def _plain_name(nickname: str | None, thread: str) -> str:
@@ -58,7 +68,7 @@ def _plain_name(nickname: str | None, thread: str) -> str:
     return thread if name in ("", ".", "..") else name
 
 
-def _unique(name: str, taken: dict[str, Session]) -> str:
+def _unique(name: str, taken: set[str]) -> str:
     number = 1
     unique = name
     while unique in taken:

@@ -126,7 +126,13 @@ def _entries(record: Entry | None) -> list[Entry]:
 
 
 def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else float("-inf")
+    """Return a time, minus infinity where it is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return float("-inf")
+    try:
+        return float(value)
+    except OverflowError:
+        return float("-inf")
 
 
 def _resumed(argv: tuple[str, ...]) -> tuple[str | None, str]:

@@ -250,6 +250,7 @@ class Rollouts:
         """Yield the rollouts that were made since a thread was, of every thread."""
         for day in self._days((), _first_day(thread), "9999"):
             yield from _matching(self.sessions, day, "")
+        yield from self._archived("")
 
     def chain(self, rollout: Rollout, header: Header) -> tuple[tuple[Source, ...], str | None]:
         """Return a transcript's files in order, and the id of the base that is missing before them."""

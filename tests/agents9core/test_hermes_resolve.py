@@ -141,6 +141,8 @@ def test_the_registry_has_the_pid(put, home, resolver, resolve):
         ({"process_start_time": None, "started_at": BEGAN - 60}, None),
         ({"process_start_time": None}, None),
         ({"process_start_time": True}, None),
+        ({"process_start_time": 10**400}, None),
+        ({"process_start_time": None, "started_at": 10**400}, None),
         ({"process_start_time": "soon"}, None),
         ({"process_start_time": [BEGAN]}, None),
         ({"pid": "901"}, None),

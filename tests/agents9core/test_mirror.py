@@ -157,6 +157,20 @@ def test_a_name_that_is_not_utf8_has_one_spelling(home, mirror):
     assert walk(mirror, "projects/-srv/a%FF%25").stat().length == 0
 
 
+def test_a_store_that_is_itself_a_link_is_followed(tmp_path):
+    put(tmp_path / "elsewhere", "-srv/x.jsonl", "{}\n")
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "projects").symlink_to(tmp_path / "elsewhere")
+    mirror = mirror_of(tmp_path / "home")
+    assert names(mirror) == ["projects"]
+    assert walk(mirror, "projects/-srv/x.jsonl").open().read(0, 9) == b"{}\n"
+
+
+def test_a_name_that_looks_like_an_escaped_one_stays_readable(home, mirror):
+    put(home, "projects/-srv/%FF.jsonl", "literal")
+    assert walk(mirror, "projects/-srv/%FF.jsonl").open().read(0, 9) == b"literal"
+
+
 def test_a_percent_sign_in_a_name_stays(home, mirror):
     put(home, "projects/-srv/a%41", "literal")
     assert walk(mirror, "projects/-srv/a%41").open().read(0, 9) == b"literal"

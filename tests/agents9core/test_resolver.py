@@ -13,7 +13,7 @@ import pytest
 from agents9core import process as process_module
 from agents9core import resolver as resolver_module
 from agents9core.errors import Gone, NotFound
-from agents9core.harness import HARNESSES, codex
+from agents9core.harness import HARNESSES, claude, codex
 from agents9core.resolver import Agent, Resolver
 
 from .fakeproc import BTIME, FakeProc
@@ -317,6 +317,31 @@ def test_a_given_root_that_is_not_there_is_an_empty_harness_and_said_once(proc, 
     assert pids(resolver, "codex") == [6]
     root.mkdir()
     assert pids(resolver, "claude") == [5]
+
+
+def test_a_process_that_names_its_own_home_needs_no_given_one(proc, tmp_path):
+    own = tmp_path / "own"
+    own.mkdir()
+    proc.put(601, "claude", ["claude"], environ={"CLAUDE_CONFIG_DIR": str(own)}, cwd="/srv/demo")
+    resolver = Resolver(str(proc.root), {"claude": str(tmp_path / "missing")})
+    assert [agent.pid for agent in resolver.agents("claude")] == [601]
+
+
+def test_a_fault_of_a_finder_costs_its_agent_only(proc, tmp_path, monkeypatch, caplog):
+    for pid in (601, 602):
+        proc.put(pid, "claude", ["claude"], environ={"HOME": str(tmp_path)}, cwd="/srv/demo")
+    resolver = Resolver(str(proc.root))
+    resolve = claude.Claude.resolve
+
+    def fails_for_one(self, process, *rest):
+        if process.pid == 601:
+            raise ZeroDivisionError
+        return resolve(self, process, *rest)
+
+    monkeypatch.setattr(claude.Claude, "resolve", fails_for_one)
+    assert [agent.pid for agent in resolver.agents("claude")] == [601, 602]
+    assert resolver.session(resolver.agent("claude", 601)).via == "none"
+    assert "claude/601 cannot be resolved" in caplog.text
 
 
 def test_given_roots_are_absolute(tmp_path, monkeypatch):

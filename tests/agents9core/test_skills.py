@@ -73,6 +73,23 @@ def test_a_link_around_a_transcript_store_is_not_followed(home, tmp_path):
     assert names(skills_of(home, closed=[home / "projects"])) == ["review"]
 
 
+def test_a_skills_directory_that_leads_into_a_store_shows_nothing(tmp_path):
+    store = tmp_path / "home" / "projects"
+    put(store / "-srv" / "evil", "transcript")
+    (tmp_path / "home" / "skills").symlink_to(store / "-srv")
+    assert names(skills_of(tmp_path / "home", closed=[store])) == []
+
+
+def test_a_skill_that_leads_elsewhere_by_now_is_gone(home, tmp_path):
+    link = home / "skills" / "linked"
+    link.symlink_to(put(tmp_path / "elsewhere", "linked"))
+    held = skills_of(home, closed=[home / "projects"]).walk("linked")
+    put(home / "projects", "transcript")
+    link.unlink()
+    link.symlink_to(home / "projects")
+    assert names(held) == []
+
+
 def test_another_user_s_directory_is_not_followed(home, skills, tmp_path, monkeypatch):
     (home / "skills" / "foreign").symlink_to(put(tmp_path / "elsewhere", "foreign"))
     monkeypatch.setattr("agents9core.skills.os.getuid", lambda: 12345)

@@ -99,12 +99,13 @@ def test_a_flat_file_of_another_session_is_not_this_one_s(machine, claude):
     assert "agents" not in names(claude)
 
 
-def test_a_linked_subagent_is_not_followed(machine, claude, tmp_path):
+def test_what_is_no_file_is_no_subagent(machine, claude, tmp_path):
     claude_agent(machine, f"{SESSION}/subagents/agent-a1.jsonl")
     (tmp_path / "secret").write_text(claude_line("user", "secret"))
-    (machine.transcript.parent / SESSION / "subagents" / "agent-a2.jsonl").symlink_to(tmp_path / "secret")
-    with pytest.raises(NotFound):
-        claude.walk("agents").walk("a2").walk("transcript")
+    directory = machine.transcript.parent / SESSION / "subagents"
+    (directory / "agent-a2.jsonl").symlink_to(tmp_path / "secret")
+    (directory / "agent-a3.jsonl").mkdir()
+    assert names(claude.walk("agents")) == ["a1"]
 
 
 def test_codex_s_subagents_are_the_threads_below_this_one(machine, codex_entry):
@@ -129,6 +130,33 @@ def test_subagents_of_one_name_are_told_apart_and_keep_theirs(machine, codex_ent
 
 
 SPAWN = {"subagent": {"thread_spawn": {"parent_thread_id": THREAD, "agent_nickname": "Gauss"}}}
+
+
+def test_an_archived_subagent_keeps_its_name_and_its_children(machine, codex_entry):
+    codex_agent(machine, CHILD, THREAD, "Anna")
+    codex_agent(machine, SECOND, THREAD, "Anna")
+    codex_agent(machine, GRANDCHILD, CHILD, "Kid")
+    before = {name: session_of(codex_entry, name) for name in names(codex_entry.walk("agents"))}
+    archive = machine.home / ".codex" / "archived_sessions"
+    archive.mkdir()
+    (file,) = machine.rollout.parent.glob(f"*{CHILD}.jsonl")
+    file.rename(archive / file.name)
+    assert {name: session_of(codex_entry, name) for name in names(codex_entry.walk("agents"))} == before
+
+
+def test_a_subagent_that_was_seen_later_does_not_take_an_older_one_s_name(machine, codex_entry):
+    codex_agent(machine, SECOND, THREAD, "Anna")
+    assert names(codex_entry.walk("agents")) == ["Anna"]
+    second = session_of(codex_entry, "Anna")
+    codex_agent(machine, CHILD, THREAD, "Anna")
+    assert session_of(codex_entry, "Anna") == second
+    assert sorted(names(codex_entry.walk("agents"))) == ["Anna", "Anna-2"]
+
+
+def session_of(entry, name):
+    """Return the thread that a subagent's transcript names in its first line."""
+    line = entry.walk("agents").walk(name).walk("transcript").open().read(0, 1 << 16).split(b"\n")[0]
+    return json.loads(line)["payload"]["id"]
 
 
 @pytest.mark.parametrize(
