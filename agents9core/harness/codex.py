@@ -16,7 +16,7 @@ from agents9core.errors import TreeError
 from agents9core.harness.codex_agents import subagents
 from agents9core.harness.names import ThreadNames
 from agents9core.harness.rollout import Rollout, Rollouts, parse_uuid
-from agents9core.harness.threads import Choice, Held, Key, Thread, Tui, assign, choose, why_none
+from agents9core.harness.threads import Choice, Held, Key, Thread, Tui, assign, choose, doubts, why_none
 from agents9core.lock import Locks, read_locks
 from agents9core.process import OpenFile, Process, ProcessTable, without_deleted
 from agents9core.remembered import Remembered
@@ -60,23 +60,40 @@ class Invocation(NamedTuple):
     words: tuple[str, ...]
     """What follows the subcommand and is no option."""
     options: Mapping[str, str]
+    settings: Mapping[str, str]
+    """What it sets of its configuration, as it is written; a feature that is switched is a setting too."""
 
 
 def parse_argv(argv: tuple[str, ...]) -> Invocation:
     """Read a codex command line; options may stand before the subcommand. Pure."""
     words: list[str] = []
     options: dict[str, str] = {}
+    settings: dict[str, str] = {}
     arguments = iter(argv[1:])
     for argument in arguments:
         if argument == "--":
             words = [*(words or [""]), *arguments]
         elif argument.startswith("-"):
+            if argument.startswith("-c") and argument != "-c":
+                argument = f"--config={argument[2:].removeprefix('=')}"
             name, equals, value = argument.partition("=")
             options[name] = next(arguments, "") if name in _VALUED and not equals else value
+            settings |= _setting(name, options[name])
         else:
             words.append(argument)
     known = words and (words[0] in _SESSION or words[0] in _NO_SESSION)
-    return Invocation(words[0], tuple(words[1:]), options) if known else Invocation("", (), options)
+    command, *rest = words if known else [""]
+    return Invocation(command, tuple(rest), options, settings)
+
+
+def _setting(option: str, value: str) -> dict[str, str]:
+    """Return what an option sets, by its key; nothing where it is no option that does. Pure."""
+    if option in ("-c", "--config"):
+        key, _, value = value.partition("=")
+        return {key.strip(): value.strip()}
+    if option in ("--enable", "--disable"):
+        return {f"features.{value}": "true" if option == "--enable" else "false"}
+    return {}
 
 
 def owns(process: Process) -> bool:
@@ -133,7 +150,7 @@ class _Look(NamedTuple):
     tuis: frozenset[Key]
     threads: Mapping[str, Thread]
     given: Mapping[Key, Thread]
-    doubts: Mapping[Key, str]
+    why_none: Mapping[Key, str]
     """Why the others have none."""
 
 
@@ -146,6 +163,8 @@ class Codex:
         self._homes: Remembered[str, Home] = Remembered()
         self._choices: Remembered[Key, Choice] = Remembered()
         self._given: Remembered[Key, Choice] = Remembered()
+        self._doubted: Remembered[str, dict[str, frozenset[Tui]]] = Remembered()
+        """By home: the TUIs that each thread of its daemon may be of."""
         self._looks: Remembered[str, _Look] = Remembered()
         self._subagent_names: Remembered[tuple[str, str], dict[str, str]] = Remembered()
         self._subagents: Remembered[tuple[str, str], tuple[float, dict[str, Session]]] = Remembered()
@@ -243,7 +262,7 @@ class Codex:
     ) -> tuple[Thread | None, list[str]]:
         """Return the thread of the home's shared daemon that can only be this TUI's."""
         if not _uses_daemon(asked):
-            return None, ["daemon: not asked: it is no terminal interface, or was told --no-daemon"]
+            return None, ["daemon: not asked: it is no terminal interface, or was told to use none"]
         key = (process.pid, process.start)
         with self._lock:
             look = self._looks.get(home.path)
@@ -252,7 +271,10 @@ class Codex:
             with self._lock:
                 self._looks[home.path] = look
         seen = f"daemon: {len(look.threads)} threads, {len(look.tuis)} TUIs without one of their own"
-        return look.given.get(key), [seen, *(f"daemon: {doubt}" for doubt in [look.doubts.get(key)] if doubt)]
+        return look.given.get(key), [
+            seen,
+            *(f"daemon: {doubt}" for doubt in [look.why_none.get(key)] if doubt),
+        ]
 
     def _look_at_all(self, process: Process, home: Home, peers: Peers) -> _Look:
         """Give each TUI of a home the daemon's thread that can only be its."""
@@ -267,13 +289,23 @@ class Codex:
             elif _uses_daemon(command) and not self._held(peer, home, locks).threads():
                 tuis.append(self._tui(peer, command))
         with self._lock:
-            given = assign(tuis, threads.values(), self._given)
-            for key in given:
-                self._given[key] = given[key]
+            before = self._doubted.get(home.path, {})
+            given = assign(tuis, threads.values(), self._given, before)
+            self._doubted[home.path] = doubts(tuis, threads.values(), given, before)
+            self._keep(given, tuis, threads)
         found = {key: threads[choice.thread] for key, choice in given.items()}
         without = [tui for tui in tuis if tui.key not in given]
-        doubts = {tui.key: why_none(tui, tuis, threads.values(), given) for tui in without}
-        return _Look(began, frozenset(tui.key for tui in tuis), threads, found, doubts)
+        why = {tui.key: why_none(tui, tuis, threads.values(), given) for tui in without}
+        return _Look(began, frozenset(tui.key for tui in tuis), threads, found, why)
+
+    def _keep(self, given: Mapping[Key, Choice], tuis: list[Tui], threads: Mapping[str, Thread]) -> None:
+        """Remember which thread each TUI has; of one that may have left a thread that is open, no more."""
+        for tui in tuis:
+            known = self._given.get(tui.key)
+            if tui.key in given:
+                self._given[tui.key] = given[tui.key]
+            elif known and known.thread in threads:
+                del self._given[tui.key]
 
     def _tui(self, process: Process, asked: Invocation) -> Tui:
         named = parse_uuid(asked.words[0]) if asked.command == "resume" and asked.words else None
@@ -287,7 +319,8 @@ class Codex:
 
 
 def _uses_daemon(asked: Invocation) -> bool:
-    return asked.command in _TUI and "--no-daemon" not in asked.options
+    switched_off = asked.settings.get("features.daemon_auto_start") == "false"
+    return asked.command in _TUI and "--no-daemon" not in asked.options and not switched_off
 
 
 def _directory(process: Process, asked: Invocation) -> str | None:

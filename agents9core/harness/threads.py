@@ -8,6 +8,7 @@ the ladder in docs/DESIGN.md.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 from agents9core.harness.rollout import Header, Rollout, born_ms
@@ -84,17 +85,28 @@ class Tui(NamedTuple):
     """Whether its first thread is born after it: it was not started to resume one."""
 
 
-def assign(tuis: list[Tui], threads: Iterable[Thread], before: Mapping[Key, Choice]) -> dict[Key, Choice]:
+def assign(
+    tuis: list[Tui],
+    threads: Iterable[Thread],
+    before: Mapping[Key, Choice],
+    doubted: Mapping[str, Iterable[Tui]] = MappingProxyType({}),
+) -> dict[Key, Choice]:
     """Give the daemon's threads to the TUIs that they can only belong to. Pure.
 
     Nothing on disk or in the process table links the two. A thread named on the command line is a TUI's;
     else it must have the TUI's directory, have been started by a TUI, and after this one. What another TUI
-    has or had is out, and what fits several is nobody's: no answer is better than a wrong one.
+    has or had is out, and what fits several is nobody's: no answer is better than a wrong one. *doubted*
+    (see `doubts`) are those that a thread fitted earlier: of one that has ended it may still be.
+
+    A TUI that had one may have left it, where a new one came that fits it and cannot be told from another's.
     """
+    threads = list(threads)
     written = {thread.id: thread for thread in threads if thread.header is not None}
     unwritten = [born_ms(thread.id) or 0 for thread in threads if thread.header is None]
     here = {tui.key for tui in tuis}
     had = {choice.thread for key, choice in before.items() if key not in here}
+    ended = {id: [tui for tui in doubted.get(id, ()) if tui.key not in here] for id in written}
+    rivals = {id: [*tuis, *ended[id]] for id in written}
     given: dict[Key, str] = {}
     for tui in sorted(tuis, key=lambda tui: (tui.key not in before, tui.key[1])):
         claimed = _claimed(tui, written, before.get(tui.key))
@@ -103,15 +115,39 @@ def assign(tuis: list[Tui], threads: Iterable[Thread], before: Mapping[Key, Choi
     free = {id: thread for id, thread in written.items() if id not in had and id not in given.values()}
     for tui in tuis:
         if tui.key in given and tui.key in before:
-            _follow(tui, tuis, free, before[tui.key], given)
-    while sure := _only_possible([tui for tui in tuis if tui.key not in given], tuis, free, unwritten):
+            _follow(tui, rivals, free, before[tui.key], given)
+    while sure := _only_possible([tui for tui in tuis if tui.key not in given], ended, free, unwritten):
         given |= sure
         free = {id: thread for id, thread in free.items() if id not in given.values()}
+    if unsure := _may_have_left([tui for tui in tuis if tui.key in given], rivals, free, before):
+        kept = {key: choice for key, choice in before.items() if key not in unsure}
+        return assign(tuis, threads, kept, doubted)
     return {key: Choice(id, frozenset(written)) for key, id in given.items()}
+
+
+def doubts(
+    tuis: list[Tui],
+    threads: Iterable[Thread],
+    given: Mapping[Key, Choice],
+    before: Mapping[str, frozenset[Tui]],
+) -> dict[str, frozenset[Tui]]:
+    """Return the TUIs without an answer that each thread that is nobody's fits, or fitted *before*. Pure.
+
+    One that has ended counts as long as the thread lives: else it would be given to the one that is left.
+    """
+    has = {choice.thread for choice in given.values()}
+    without = [tui for tui in tuis if tui.key not in given]
+    found = {
+        thread.id: before.get(thread.id, frozenset())
+        | {tui for tui in without if thread.id not in has and _fits(tui, thread)}
+        for thread in threads
+    }
+    return {id: fitting for id, fitting in found.items() if fitting}
 
 
 def why_none(tui: Tui, tuis: list[Tui], threads: Iterable[Thread], given: Mapping[Key, Choice]) -> str:
     """Say why a TUI has none of the daemon's threads. Pure."""
+    threads = list(threads)
     has = {choice.thread for choice in given.values()}
     fitting = [thread for thread in threads if _fits(tui, thread)]
     free = [thread for thread in fitting if thread.id not in has]
@@ -120,6 +156,10 @@ def why_none(tui: Tui, tuis: list[Tui], threads: Iterable[Thread], given: Mappin
         return f"none was started in {tui.directory} by a TUI after this one"
     if not free:
         return "those that fit are other TUIs'"
+    if _may_be_unwritten(tui, [born_ms(thread.id) or 0 for thread in threads if thread.header is None]):
+        return f"{len(free)} of them fit, and one without a file may be its as well"
+    if len(free) == rivals == 1:
+        return "one fits, and may be that of a TUI that has left"
     return f"{len(free)} of them and {rivals} TUIs fit each other, and cannot be told apart"
 
 
@@ -144,13 +184,17 @@ def _fits(tui: Tui, thread: Thread) -> bool:
 
 
 def _follow(
-    tui: Tui, tuis: list[Tui], free: dict[str, Thread], before: Choice, given: dict[Key, str]
+    tui: Tui,
+    rivals: Mapping[str, list[Tui]],
+    free: dict[str, Thread],
+    before: Choice,
+    given: dict[Key, str],
 ) -> None:
     """Move a TUI to the youngest thread that came since and that no other TUI could have started (`/new`)."""
     opened = [
         id
         for id, thread in free.items()
-        if id not in before.known and _fits(tui, thread) and not _fits_another(tui, tuis, thread)
+        if id not in before.known and _fits(tui, thread) and not _fits_another(tui, rivals[id], thread)
     ]
     if opened:
         given[tui.key] = max(opened, key=lambda id: (born_ms(id) or 0, id))
@@ -158,22 +202,43 @@ def _follow(
             del free[id]
 
 
-def _fits_another(tui: Tui, tuis: list[Tui], thread: Thread) -> bool:
+def _may_have_left(
+    tuis: list[Tui], rivals: Mapping[str, list[Tui]], free: Mapping[str, Thread], before: Mapping[Key, Choice]
+) -> set[Key]:
+    """Return the TUIs that had a thread and may have started a new one, which may be another's as well."""
+    return {
+        tui.key
+        for tui in tuis
+        for id, thread in free.items()
+        if tui.key in before
+        and id not in before[tui.key].known
+        and _fits(tui, thread)
+        and _fits_another(tui, rivals[id], thread)
+    }
+
+
+def _fits_another(tui: Tui, tuis: Iterable[Tui], thread: Thread) -> bool:
     return any(_fits(other, thread) for other in tuis if other.key != tui.key)
 
 
+def _may_be_unwritten(tui: Tui, unwritten: list[int]) -> bool:
+    """Say whether a TUI may be in a thread without a file yet: then a written one may be another's."""
+    return any(born >= tui.started_ms for born in unwritten)
+
+
 def _only_possible(
-    waiting: list[Tui], tuis: list[Tui], free: Mapping[str, Thread], unwritten: list[int]
+    waiting: list[Tui], ended: Mapping[str, list[Tui]], free: Mapping[str, Thread], unwritten: list[int]
 ) -> dict[Key, str]:
     """Return the TUIs that have one possible thread each, where it is not another's only one too.
 
-    A thread without a file yet may be the TUI's own, and the written one another's `/new`.
+    Nor may it be that of one that has *ended*.
     """
     found: dict[Key, str] = {}
     for tui in waiting:
-        fitting = [id for id, thread in free.items() if tui.starts_new and _fits(tui, thread)]
-        doubt = any(born >= tui.started_ms for born in unwritten)
-        if len(fitting) == 1 and not (doubt and _fits_another(tui, tuis, free[fitting[0]])):
-            found[tui.key] = fitting[0]
+        fitting = [thread for thread in free.values() if tui.starts_new and _fits(tui, thread)]
+        if len(fitting) != 1 or _may_be_unwritten(tui, unwritten):
+            continue
+        if not _fits_another(tui, ended[fitting[0].id], fitting[0]):
+            found[tui.key] = fitting[0].id
     wanted = Counter(found.values())
     return {key: id for key, id in found.items() if wanted[id] == 1}

@@ -994,7 +994,92 @@ def test_a_new_thread_is_not_an_idle_tui_s_while_its_own_may_be_unwritten(put, d
     put(612, start=START + 8000)
     proc.flock(900, home.lock(B))
     daemon(C)
-    assert [resolve(pid).id for pid in (611, 612)] == [A, None]
+    assert [resolve(pid).id for pid in (611, 612)] == [None, None]
+
+
+def test_a_new_thread_beside_another_tui_puts_what_was_known_in_doubt(put, daemon, proc, resolve):
+    put(611)
+    put(612, start=START + 8000)
+    daemon(A)
+    daemon(B)
+    assert [resolve(pid).id for pid in (611, 612)] == [A, B]
+    daemon(C)
+    assert [said(resolve(pid)) for pid in (611, 612)] == [("none", None)] * 2
+    proc.end(612)
+    assert said(resolve(611)) == ("none", None)
+    assert "cannot be told apart" in resolve(611).steps[-1]
+
+
+def test_a_new_thread_that_is_a_new_tui_s_leaves_the_others_where_they_are(put, daemon, resolve):
+    put(611)
+    daemon(A)
+    assert resolve(611).id == A
+    daemon(B)
+    assert resolve(611).id == B
+    put(612, start=START + 13_000)
+    daemon(C)
+    assert [resolve(pid).id for pid in (611, 612)] == [B, C]
+
+
+def test_a_thread_is_not_the_elder_s_while_its_own_may_be_unwritten(put, daemon, proc, home, resolve):
+    """The younger one, whose thread it is, left before the server started."""
+    put(611)
+    proc.flock(900, home.lock(uuid7(started_ms(START) + 300, 7)))
+    daemon(B)
+    assert said(resolve(611)) == ("none", None)
+    assert "without a file" in resolve(611).steps[-1]
+
+
+def test_an_unwritten_thread_that_is_older_than_a_tui_is_no_doubt(put, daemon, proc, home, resolve):
+    put(612, start=START + 100)
+    proc.flock(900, home.lock(uuid7(started_ms(START) + 300, 7)))
+    daemon(B)
+    assert resolve(612).id == B
+
+
+def test_an_unwritten_thread_is_no_doubt_where_argv_or_memory_says(put, daemon, proc, home, resolve):
+    put(611)
+    put(612, argv=["resume", OLD])
+    daemon(A)
+    daemon(OLD, cwd="/srv/elsewhere")
+    assert resolve(611).id == A
+    proc.flock(900, home.lock(B))
+    assert [resolve(pid).id for pid in (611, 612)] == [A, OLD]
+
+
+def test_of_two_that_a_thread_fitted_the_one_that_is_left_is_not_given_it(put, daemon, proc, resolve):
+    put(611)
+    put(612, start=START + 100)
+    daemon(A)
+    assert [resolve(pid).id for pid in (611, 612)] == [None, None]
+    proc.end(612)
+    assert said(resolve(611)) == ("none", None)
+    assert "has left" in resolve(611).steps[-1]
+    proc.close(900, 20)
+    assert said(resolve(611)) == ("none", None)
+    daemon(C)
+    assert resolve(611).id == C
+
+
+def test_a_tui_that_started_after_a_thread_was_never_in_doubt(put, daemon, proc, resolve):
+    put(611)
+    put(612, start=START + 8000)
+    daemon(A)
+    proc.end(612)
+    assert resolve(611).id == A
+
+
+def test_a_thread_that_fitted_two_and_then_is_another_s_neighbour(put, daemon, proc, resolve):
+    """612 has B, then the new C, which fits both; when B is closed and 612 ends, C is not 611's."""
+    put(611)
+    put(612, start=START + 8000)
+    daemon(B)
+    daemon(C)
+    assert [resolve(pid).id for pid in (611, 612)] == [None, None]
+    proc.close(900, 20)
+    assert [resolve(pid).id for pid in (611, 612)] == [None, None]
+    proc.end(612)
+    assert said(resolve(611)) == ("none", None)
 
 
 def test_many_tuis_are_one_look(put, daemon, resolve, monkeypatch):
@@ -1037,10 +1122,35 @@ def test_a_tui_that_resumes_one_that_it_does_not_name_gets_no_guess(put, daemon,
     assert said(resolve()) == ("none", None)
 
 
-def test_a_tui_without_the_daemon_gets_none_of_its_threads(put, daemon, resolve):
-    put(argv=["--no-daemon"])
+@pytest.mark.parametrize(
+    ("argv", "via"),
+    [
+        (["--no-daemon"], "none"),
+        (["--disable", "daemon_auto_start"], "none"),
+        (["--disable=daemon_auto_start", "-c", "model=x"], "none"),
+        (["-c", "features.daemon_auto_start=false"], "none"),
+        (["-c=features.daemon_auto_start = false"], "none"),
+        (["-cfeatures.daemon_auto_start=false"], "none"),
+        (["--config", "features.daemon_auto_start=false", "hi"], "none"),
+        (["--config=features.daemon_auto_start=false", "-c", "model=x"], "none"),
+        (["--disable", "daemon_auto_start", "--enable", "daemon_auto_start"], "daemon"),
+        (["-c", "features.daemon_auto_start=true"], "daemon"),
+        (["--disable", "another"], "daemon"),
+        (["-c"], "daemon"),
+        (["--", "--no-daemon"], "daemon"),
+    ],
+)
+def test_a_tui_without_the_daemon_gets_none_of_its_threads(put, daemon, resolve, argv, via):
+    put(argv=argv)
     daemon(A)
-    assert said(resolve()) == ("none", None)
+    assert resolve().via == via
+
+
+def test_a_tui_without_the_daemon_competes_for_none_of_its_threads(put, daemon, resolve):
+    put(611, argv=["--disable", "daemon_auto_start"])
+    put(612)
+    daemon(A)
+    assert [said(resolve(pid)) for pid in (611, 612)] == [("none", None), ("daemon", A)]
 
 
 def test_exec_is_no_tui(put, daemon, resolve):
