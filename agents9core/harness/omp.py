@@ -7,7 +7,7 @@ terminal; the newest in the directory of its cwd, where that can only be its. Se
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -30,7 +30,7 @@ from agents9core.harness.omp_store import (
 )
 from agents9core.harness.omp_terminal import Note, read_note, terminal_of
 from agents9core.harness.rollout import born_ms, parse_uuid
-from agents9core.harness.sharing import Wish, share_out
+from agents9core.harness.sharing import Doubt, Wish, doubts, share_out, without_doubted
 from agents9core.harness.threads import Choice, Held, Key, Thread, choose
 from agents9core.process import OpenFile, Process, ProcessTable, without_deleted
 from agents9core.remembered import Remembered
@@ -120,6 +120,7 @@ class Omp:
         self._lock = threading.Lock()
         self._choices: Remembered[Key, Choice] = Remembered()
         self._look = _Look(float("-inf"), {}, {})
+        self._doubted: frozenset[Doubt] = frozenset()
 
     def resolve(self, process: Process, home: str, peers: Peers) -> Session:
         """Return the session of a process."""
@@ -275,19 +276,22 @@ class Omp:
         given = _share_notes(waiting, held)
         taken = held | {transcript.full_path for _, transcript in given.values()}
         rest = [one for one in waiting if one.key not in given]
-        given |= self._share_directories(rest, taken)
+        given |= self._share_directories(rest, taken, everybody)
         for one in waiting:
             if one not in rest:
                 one.steps.append("dir: not asked")
         return _Look(began, given, {one.key: one.steps for one in waiting})
 
-    def _share_directories(self, rest: list[_Seen], taken: set[str]) -> dict[Key, tuple[str, Transcript]]:
+    def _share_directories(
+        self, rest: list[_Seen], taken: set[str], here: Collection[Key]
+    ) -> dict[Key, tuple[str, Transcript]]:
         found: dict[str, Transcript] = {}
         wishes = []
         for one in rest:
             files = [(path, born) for path, born, found[path] in self._candidates(one) if path not in taken]
             wishes.append(Wish(one.key, self._started_ns(one.process) // 1_000_000, tuple(files)))
-        given = share_out(wishes)
+        self._doubted = doubts(wishes, self._doubted, here)
+        given = without_doubted(share_out(wishes), self._doubted, here)
         for one, wish in zip(rest, wishes, strict=True):
             one.steps.append(f"dir: {_said(one, wish, given)}")
         return {key: ("dir", found[path]) for key, path in given.items()}
@@ -331,4 +335,4 @@ def _said(seen: _Seen, wish: Wish, given: Mapping[Key, str]) -> str:
         return f"{given[wish.key]}: the newest written since the start that is no other process's"
     if not wish.files:
         return f"nothing of {seen.cwd} was written since the start"
-    return f"{len(wish.files)} files may be another process's as well"
+    return f"{len(wish.files)} files may be another process's as well, or one's that has ended"

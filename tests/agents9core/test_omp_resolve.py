@@ -519,6 +519,42 @@ def test_a_file_from_before_the_younger_one_is_the_elders(put, home, resolve):
     assert [said(resolve(pid)) for pid in (701, 702)] == [("dir", A), ("none", None)]
 
 
+def test_of_two_that_could_not_be_told_apart_the_one_that_is_left_is_not_given_it(proc, put, home, resolve):
+    main = home.transcript(DIRECTORY, C, mtime=AFTER + 300)
+    put(tty=None)
+    put(702, tty=None, start=START + 1)
+    assert [said(resolve(pid)) for pid in (701, 702)] == [("none", None)] * 2
+    proc.end(702)
+    assert [said(resolve()) for _ in range(2)] == [("none", None)] * 2
+    assert "that has ended" in resolve().steps[-1]
+    put(702, tty=None, start=START + 5)
+    proc.end(701)
+    assert said(resolve(702)) == ("dir", C)
+    put(702, fds=[main], tty=None, start=START + 5)
+    assert said(resolve(702)) == ("fd", C)
+
+
+def test_what_an_elder_one_had_is_not_given_to_the_younger_when_it_ends(proc, put, home, resolve):
+    home.transcript(DIRECTORY, A, mtime=AFTER + 600)
+    put(tty=None)
+    put(702, tty=None, start=START + 12_000)
+    assert [said(resolve(pid)) for pid in (701, 702)] == [("dir", A), ("none", None)]
+    proc.end(701)
+    assert said(resolve(702)) == ("none", None)
+    home.transcript(DIRECTORY, D, mtime=AFTER + 900)
+    assert said(resolve(702)) == ("dir", D)
+
+
+def test_one_that_started_after_the_other_had_ended_may_go_on_with_its_session(proc, put, home, resolve):
+    home.transcript(DIRECTORY, A, mtime=AFTER)
+    put(tty=None)
+    assert said(resolve()) == ("dir", A)
+    proc.end(701)
+    home.transcript(DIRECTORY, A, mtime=AFTER + 600)
+    put(702, tty=None, start=START + 12_000)
+    assert said(resolve(702)) == ("dir", A)
+
+
 def test_a_header_without_a_directory_is_no_match(put, home, resolve):
     home.transcript(DIRECTORY, A, cwd=None)
     put(tty=None)
