@@ -5,6 +5,7 @@ The registry outlives its process, so a record counts only for the process that 
 `<pid>.<hex>.key` files, credentials: never opened. Seen in 2.0.76 (no registry) to 2.1.332; docs/FORMATS.md.
 """
 
+import math
 import os
 import re
 import threading
@@ -24,12 +25,18 @@ from agents9core.store import Root, parse_object, text_of
 _NODE = ("node", "nodejs")
 _PACKAGE = "@anthropic-ai/claude-code/"
 _INSTALLED = ("/claude/versions/", "/ccd-cli/")
-_NEVER = ("rg", "bfs", "ugrep", "sh", "bash", "dash", "zsh")
-"""What the binary runs itself as, under another argv[0], and the shells that run a script named `claude`."""
+_NEVER = re.compile(r"rg|bfs|ugrep|(?:ba|da|z|fi|k)?sh|(?:python|pypy|perl|ruby|lua|php)[0-9.]*", re.ASCII)
+"""What the binary runs itself as, under another argv[0], and what runs a script named `claude`."""
 _NO_SESSION = frozenset((
     "mcp", "update", "upgrade", "daemon", "install", "doctor", "plugin", "plugins", "setup-token",
-    "--version", "-v", "--help", "-h",
+    "--version", "-v", "--help", "-h", "--chrome-native-host", "--ripgrep",
 ))  # fmt: skip
+"""What a command line begins with that starts no session."""
+_SWITCHES = frozenset((
+    "--debug", "-d", "--mcp-debug", "--verbose", "--bare", "--ide", "--strict-mcp-config",
+    "--dangerously-skip-permissions", "--allow-dangerously-skip-permissions",
+))  # fmt: skip
+"""Options without a value of their own, which may stand before that."""
 _SESSION_ID = re.compile(r"[0-9A-Za-z_-]{1,128}", re.ASCII)
 _STATUS = ("idle", "busy", "waiting")
 _RECORD_BYTES = 4 << 20
@@ -37,6 +44,8 @@ _RECORD_TRIES = 5
 _RECORD_PAUSE_SECONDS = 0.002
 """The record is rewritten in place: between write and ftruncate an old tail stands behind the new text."""
 _HEAD_BYTES = 256 << 10
+PLACE_SECONDS = 1.0
+"""How long a transcript's place serves: a larger file may come in another directory that is there."""
 
 
 def owns(process: Process) -> bool:
@@ -48,7 +57,7 @@ def owns(process: Process) -> bool:
     if not argv:
         return False
     name, arguments = os.path.basename(argv[0]), argv[1:]
-    if name in _NEVER:
+    if _NEVER.fullmatch(name):
         return False
     named = "claude" in (process.comm, name)
     if name in _NODE:
@@ -57,7 +66,8 @@ def owns(process: Process) -> bool:
         arguments = arguments[script + 1 :]
     else:
         named = named or _is_installed(argv[0]) or _is_installed(process.exe())
-    return named and not (arguments and arguments[0] in _NO_SESSION)
+    first = next((argument for argument in arguments if argument not in _SWITCHES), None)
+    return named and first not in _NO_SESSION and not _NEVER.fullmatch(os.path.basename(process.exe() or ""))
 
 
 def _is_installed(path: str | None) -> bool:
@@ -71,6 +81,12 @@ class _Place:
     path: tuple[str, str]
     has_messages: bool
     projects_mtime_ns: int
+    looked: float
+
+    def serves(self, projects_mtime_ns: int) -> bool:
+        """Whether it need not be looked for again."""
+        recent = time.monotonic() - self.looked < PLACE_SECONDS
+        return recent and self.has_messages and self.projects_mtime_ns == projects_mtime_ns
 
 
 class Claude:
@@ -125,7 +141,7 @@ class Claude:
         if start is not None:
             return None if start == str(process.start) else f"written by a process started at {start!r:.40}"
         started_ms = record.get("startedAt")
-        if type(started_ms) not in (int, float):
+        if type(started_ms) not in (int, float) or started_ms in (math.inf, -math.inf):
             return "says neither procStart nor startedAt"
         if not started_ms * 1_000_000 >= self._table.started_ns(process.start):  # type: ignore[operator]
             return "written before the process started"
@@ -156,13 +172,14 @@ class Claude:
         key = (root.path, id)
         with self._lock:
             known = self._places.get(key)
-        if known and known.has_messages and known.projects_mtime_ns == mtime_ns and _size(root, known.path):
+        if known and known.serves(mtime_ns) and _size(root, known.path):
             return known.path
+        looked = time.monotonic()
         found = _search(root, f"{id}.jsonl")
         if found is None:
             return None
         with self._lock:
-            self._places[key] = _Place(found.path, found.has_messages, mtime_ns)
+            self._places[key] = _Place(found.path, found.has_messages, mtime_ns, looked)
         return found.path
 
 

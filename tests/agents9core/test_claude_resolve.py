@@ -71,6 +71,9 @@ def transcripts(session):
         ("node", ["node", "-r", "x.js", "--no-warnings", "/n/@anthropic-ai/claude-code/cli.js", "-p"], None),
         ("claude", ["node", "/usr/lib/node_modules/@anthropic-ai/claude-code/cli.js", "-p", "hi"], None),
         ("claude", ["claude", "-p", "update the docs"], None),
+        ("claude", ["claude", "--debug", "--verbose"], NATIVE),
+        ("claude", ["claude", "--debug", "-p", "mcp"], NATIVE),
+        ("claude", ["claude", "--model", "mcp"], NATIVE),
     ],
 )
 def test_a_session_is_recognised(proc, comm, argv, exe):
@@ -86,6 +89,14 @@ def test_a_session_is_recognised(proc, comm, argv, exe):
         ("claude", ["claude", "mcp", "serve"], NATIVE),
         ("claude", ["claude", "update"], NATIVE),
         ("claude", ["claude", "daemon", "run"], NATIVE),
+        ("claude", ["claude", "--debug", "mcp", "serve"], NATIVE),
+        ("claude", ["claude", "--verbose", "--mcp-debug", "mcp", "serve"], NATIVE),
+        ("claude", ["claude", "--chrome-native-host"], NATIVE),
+        ("claude", ["claude", "--ripgrep", "--files"], NATIVE),
+        ("claude", ["python3", "/usr/local/bin/claude"], "/usr/bin/python3.12"),
+        ("claude", ["/usr/bin/python3.12", "/usr/local/bin/claude"], None),
+        ("claude", ["claude"], "/usr/bin/python3.12"),
+        ("claude", ["/bin/ksh", "/usr/local/bin/claude"], None),
         ("node", ["node", "/n/@anthropic-ai/claude-code/cli.js", "mcp", "serve"], None),
         ("node", ["node", "watch.js", "/n/@anthropic-ai/claude-code/cli.js"], None),
         ("node", ["node"], "/usr/bin/node"),
@@ -175,7 +186,7 @@ def test_without_a_start_the_record_must_be_younger_than_the_process(proc, put, 
     assert resolve(proc).via == via
 
 
-@pytest.mark.parametrize("started", ["soon", None, True, [], float("nan")])
+@pytest.mark.parametrize("started", ["soon", None, True, [], float("nan"), float("inf")])
 def test_without_any_start_the_record_is_not_believed(proc, put, home, started):
     put()
     claude_record(home, 601, sessionId=ID, startedAt=started)
@@ -498,6 +509,21 @@ def test_the_place_is_remembered_until_it_is_gone(proc, put, home, monkeypatch):
     assert len(searches) == 1
     moved = Path(first.rename(home / "projects" / "-b" / first.name))
     assert transcripts(resolver.session(agent)) == [str(moved)]
+
+
+def test_a_larger_file_in_a_directory_that_is_there_is_seen_within_a_second(proc, put, home, monkeypatch):
+    put()
+    resolver = Resolver(str(proc.root))
+    first = claude_transcript(home, "-a", ID, "user")
+    (home / "projects" / "-b").mkdir()
+    claude_record(home, 601, sessionId=ID, procStart="6010")
+    agent = resolver.agent("claude", 601)
+    larger = claude_transcript(home, "-b", ID)
+    assert transcripts(resolver.session(agent)) == [str(first)]
+    claude_transcript(home, "-b", ID, "user", "assistant")
+    assert transcripts(resolver.session(agent)) == [str(first)]
+    monkeypatch.setattr(claude, "PLACE_SECONDS", 0)
+    assert transcripts(resolver.session(agent)) == [str(larger)]
 
 
 def test_a_new_project_directory_is_looked_at(proc, put, home):
