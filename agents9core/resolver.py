@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from agents9core.errors import Gone, NotFound
 from agents9core.harness import HARNESSES, Finder, Harness
@@ -104,8 +105,9 @@ class Resolver:
 
     def homes(self, harness: str) -> list[str]:
         """Return the homes of a harness: the default one, then those of the processes that run now."""
-        peers = (home for _, home in self._peers(HARNESSES[harness]))
-        return list(dict.fromkeys([self.root(harness), *peers]))
+        kind = HARNESSES[harness]
+        homes = (kind.homes(process, home) for process, home in self._peers(kind))
+        return list(dict.fromkeys([self.root(harness), *chain.from_iterable(homes)]))
 
     def agents(self, harness: str) -> list[Agent]:
         """Return the agents of one harness that run now, by pid."""
@@ -163,13 +165,13 @@ class Resolver:
             return Examination(pid, why=_unknown(process))
         if self._is_homeless(name, process):
             return Examination(pid, name, why=f"there is no {self.root(name)}")
-        home = self._home(HARNESSES[name], process)
+        kept = self._kept(HARNESSES[name], process)
         try:
             session = self._answer(_agent(name, process), process)
         except Gone:
             raise NotFound(f"process {pid} has just ended") from None
         return Examination(
-            pid, name, home, session, "" if session else "it is a spare process, or a parked one"
+            pid, name, kept, session, "" if session else "it is a spare process, or a parked one"
         )
 
     def _is_listed(self, harness: str, process: Process) -> bool:
@@ -219,7 +221,7 @@ class Resolver:
             return Session(via="none", steps=(f"a fault of agents9: {type(exc).__name__}",))
 
     def _home(self, harness: Harness, process: Process) -> str:
-        """Return where a process keeps its files."""
+        """Return the home of a process's harness, as it is set for the process."""
         environ = process.environ() or {}
         own = environ.get(harness.variable) if harness.variable else None
         if own and own.strip() and (own := os.path.join(process.cwd() or "", own)).startswith("/"):
@@ -228,6 +230,10 @@ class Resolver:
             return given
         user = environ.get("HOME") or ""
         return os.path.join(user if user.startswith("/") else os.path.expanduser("~"), harness.home)
+
+    def _kept(self, harness: Harness, process: Process) -> str:
+        """Return where a process keeps its sessions."""
+        return harness.homes(process, self._home(harness, process))[0]
 
     def _listed(self, harness: str) -> list[Process]:
         """Return the processes of a harness by a fresh scan, or by the one that lists its neighbours too."""
@@ -289,7 +295,8 @@ class Resolver:
         path = self.roots.get(harness)
         if path is None or os.path.isdir(path):
             return False
-        return self._home(HARNESSES[harness], process) == path
+        kept = self._kept(HARNESSES[harness], process)
+        return kept == path or kept.startswith(f"{path}/")
 
     def _say_missing(self, harness: str, path: str) -> None:
         """Say once in the log that a home that was given is not there."""

@@ -32,6 +32,10 @@ def _nobody(_process: Process) -> bool:
     return False
 
 
+def _only_home(_process: Process, home: str) -> tuple[str, ...]:
+    return (home,)
+
+
 class Unknown:
     """The finder of a harness whose sessions are not looked for."""
 
@@ -64,6 +68,8 @@ class Harness:
     """The directories below its home that hold transcripts and nothing else: what is mirrored."""
     skills: tuple[tuple[str, ...], ...] = ()
     """The directories below its home that hold its own skills, a directory each."""
+    homes: Callable[[Process, str], tuple[str, ...]] = _only_home
+    """Where *stores* and *skills* of a process are, by its home: where it keeps its sessions first."""
 
 
 HARNESSES: dict[str, Harness] = {
@@ -97,8 +103,9 @@ HARNESSES: dict[str, Harness] = {
             ".omp",
             omp.owns,
             omp.Omp,
-            stores=(("agent", "sessions"),),
-            skills=(("agent", "skills"), ("agent", "managed-skills")),
+            stores=(("agent", "sessions"), ("sessions",)),
+            skills=(("agent", "skills"), ("agent", "managed-skills"), ("skills",), ("managed-skills",)),
+            homes=omp.homes,
         ),
         Harness("dsh", "DSH_HOME", ".dsh", dsh.owns, dsh.Dsh, stores=(("sessions",),), skills=(("skills",),)),
         Harness("hermes", "HERMES_HOME", ".hermes", hermes.owns, hermes.Hermes, skills=(("skills",),)),

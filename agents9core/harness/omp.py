@@ -22,6 +22,7 @@ from agents9core.harness.omp_store import (
     Heads,
     Store,
     Transcript,
+    homes_of,
     is_file,
     locate,
     main_of,
@@ -64,6 +65,12 @@ def owns(process: Process) -> bool:
         any(argument.startswith(_HELPER) or argument == _RELAY for argument in arguments)
         or (arguments and arguments[0] in _NO_SESSION)
     )
+
+
+def homes(process: Process, home: str) -> tuple[str, ...]:
+    """Return the directories that a process keeps its files in."""
+    profile = _profile(_arguments(process.argv() or ()))
+    return homes_of(process.environ() or {}, profile, home, process.cwd())
 
 
 def _arguments(argv: tuple[str, ...]) -> tuple[str, ...]:

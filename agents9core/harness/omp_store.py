@@ -70,17 +70,40 @@ def store_of(environ: Mapping[str, str], profile: str | None, home: str, cwd: st
 
     *home*: `~/.omp`, or what was given in its place. XDG directories count once they have an `omp`.
     """
-    if moved := environ.get("PI_CONFIG_DIR"):
-        home = os.path.normpath(f"{user_home(environ)}/{moved}")
     profile = _profile(environ, profile)
-    own = environ.get("PI_CODING_AGENT_DIR") if profile is None else None
-    if own and (own := os.path.join(cwd or "", own)).startswith("/"):
+    if own := _own(environ, profile, cwd):
         return Store(Root(os.path.join(own, "sessions")), Root(os.path.join(own, "terminal-sessions")))
     below = ("profiles", profile) if profile else ()
-    agent = os.path.join(home, *below, "agent")
+    agent = os.path.join(_moved(environ, home), *below, "agent")
     data = _xdg(environ.get("XDG_DATA_HOME"), below) or agent
     state = _xdg(environ.get("XDG_STATE_HOME"), below) or agent
     return Store(Root(os.path.join(data, "sessions")), Root(os.path.join(state, "terminal-sessions")))
+
+
+def homes_of(environ: Mapping[str, str], profile: str | None, home: str, cwd: str | None) -> tuple[str, ...]:
+    """Return the directories that a process keeps its files in, that of its sessions first; see `store_of`.
+
+    A home has them in `agent`; a directory that a variable names has them itself.
+    """
+    profile = _profile(environ, profile)
+    if own := _own(environ, profile, cwd):
+        return (own,)
+    below = ("profiles", profile) if profile else ()
+    data = _xdg(environ.get("XDG_DATA_HOME"), below)
+    main = os.path.join(_moved(environ, home), *below)
+    return (data, main) if data else (main,)
+
+
+def _moved(environ: Mapping[str, str], home: str) -> str:
+    moved = environ.get("PI_CONFIG_DIR")
+    return os.path.normpath(f"{user_home(environ)}/{moved}") if moved else home
+
+
+def _own(environ: Mapping[str, str], profile: str | None, cwd: str | None) -> str | None:
+    """Return the agent directory that a process was given, which no profile uses."""
+    own = environ.get("PI_CODING_AGENT_DIR") if profile is None else None
+    own = os.path.join(cwd or "", own) if own else ""
+    return own if own.startswith("/") else None
 
 
 def _profile(environ: Mapping[str, str], told: str | None) -> str | None:

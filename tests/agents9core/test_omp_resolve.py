@@ -77,6 +77,12 @@ def resolve(resolver):
     return resolve
 
 
+def walked(node, path):
+    for name in path.split("/"):
+        node = node.walk(name)
+    return node
+
+
 def said(session):
     return session.via, session.id
 
@@ -658,6 +664,53 @@ def test_a_store_that_is_a_symlink_is_followed_once(put, user, resolve, tmp_path
     assert said(resolve()) == ("terminal", A)
     put(fds=[main])
     assert said(resolve()) == ("fd", A)
+
+
+@pytest.mark.parametrize(
+    ("agent", "argv", "environ", "home", "shown"),
+    [
+        ("u/.omp/agent", (), {}, "u/.omp", "agent/sessions"),
+        ("u/.pi/agent", (), {"PI_CONFIG_DIR": ".pi"}, "u/.pi", "agent/sessions"),
+        ("u/.omp/profiles/work/agent", ("--profile", "work"), {}, "u/.omp/profiles/work", "agent/sessions"),
+        ("x/mine", (), {"PI_CODING_AGENT_DIR": "{}/x/mine"}, "x/mine", "sessions"),
+        ("u/data/omp", (), {"XDG_DATA_HOME": "{}/u/data"}, "u/data/omp", "sessions"),
+    ],
+)
+def test_mirrors_skills_and_doctor_see_where_it_keeps_its_files(
+    put, resolver, tmp_path, agent, argv, environ, home, shown
+):
+    store = OmpHome(tmp_path, agent=agent)
+    main = store.transcript(DIRECTORY, A)
+    (store.agent / "skills" / "demo").mkdir(parents=True)
+    (store.agent / "skills" / "demo" / "SKILL.md").write_text("x")
+    put(argv=argv, fds=[main], **{name: value.format(tmp_path) for name, value in environ.items()})
+    top = build_tree(resolver)
+    assert [row.name for row in walked(top, f"omp/{shown}/{DIRECTORY}").members()] == [main.name]
+    assert [row.name for row in walked(top, "skills/omp").members()] == ["demo"]
+    assert resolver.examine(701).home == str(tmp_path / home)
+    assert resolver.homes("omp")[0] == os.path.expanduser("~/.omp")
+
+
+@pytest.mark.parametrize(
+    ("argv", "environ", "listed"),
+    [
+        ((), {}, []),
+        (("--profile", "work"), {}, []),
+        ((), {"PI_CODING_AGENT_DIR": "/srv/agent"}, [701]),
+    ],
+)
+def test_a_given_root_that_is_missing_hides_those_that_keep_their_files_there(
+    proc, put, tmp_path, argv, environ, listed
+):
+    put(argv=argv, **environ)
+    resolver = Resolver(str(proc.root), {"omp": str(tmp_path / "missing")})
+    assert [agent.pid for agent in resolver.agents("omp")] == listed
+
+
+def test_skills_stay_in_the_home_where_the_sessions_are_elsewhere(put, home, resolver, tmp_path):
+    (tmp_path / "data" / "omp").mkdir(parents=True)
+    put(XDG_DATA_HOME=str(tmp_path / "data"))
+    assert resolver.homes("omp")[1:] == [str(tmp_path / "data" / "omp"), str(home.path)]
 
 
 # What is hostile, and what goes away
