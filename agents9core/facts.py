@@ -49,7 +49,7 @@ def _waitingfor(look: Look) -> str | None:
 
 
 def _model(look: Look) -> str | None:
-    return look.facts.get("model", (None, 0))[0]
+    return look.session.model or look.facts.get("model", (None, 0))[0]
 
 
 def _started(look: Look) -> str | None:

@@ -38,6 +38,8 @@ class Session:
     """The id of a rollout that the transcript begins with and that cannot be found."""
     title: str | None = None
     """Only where the harness keeps it outside the transcript."""
+    model: str | None = None
+    """Only where the transcript is not read into messages."""
     name: str | None = None
     status: str | None = None
     """idle, busy or waiting, where the harness publishes it."""

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from agents9core.errors import TreeError
 from agents9core.harness import node
 from agents9core.harness.omp_agents import subagents
+from agents9core.harness.omp_models import Models
 from agents9core.harness.omp_store import (
     ADVISOR,
     SUFFIX,
@@ -124,6 +125,7 @@ class Omp:
     def __init__(self, table: ProcessTable) -> None:
         self._table = table
         self._heads = Heads()
+        self._models = Models()
         self._lock = threading.Lock()
         self._choices: Remembered[Key, Choice] = Remembered()
         self._look = _Look(float("-inf"), {}, {})
@@ -146,7 +148,7 @@ class Omp:
 
     def subagents(self, session: Session) -> dict[str, Session]:
         """Return the subagents of a session and theirs, by the names that omp gave their files."""
-        return subagents(session, self._heads)
+        return subagents(session, self._heads, self._models)
 
     def _session(self, via: str, transcript: Transcript, steps: tuple[str, ...]) -> Session:
         head = self._head(transcript)

@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 
 from agents9core import resolver as resolver_module
 from agents9core.errors import NotFound
-from agents9core.harness import omp, omp_store
-from agents9core.harness.omp_store import directory_names, parse_head
+from agents9core.harness import omp, omp_models, omp_store
+from agents9core.harness.omp_models import Models
+from agents9core.harness.omp_store import Transcript, directory_names, parse_head
 from agents9core.harness.sharing import Wish, share_out
 from agents9core.process import OpenFile, ProcessTable
 from agents9core.resolver import Resolver
+from agents9core.store import Root
 from agents9core.tree import build_tree
 
 from .fakeproc import FakeProc, started_ms
@@ -189,6 +191,55 @@ def test_an_advisor_of_a_session_that_is_gone_is_no_session(put, home, resolve):
         ]
     )
     assert said(resolve()) == ("none", None)
+
+
+MODELS = [
+    ({"type": "session_init", "task": "x", "resolvedModel": "a/begun"}, "a/begun"),
+    ({"type": "model_change", "id": "1", "model": "a/one"}, "a/one"),
+    ({"type": "session_init", "resolvedModel": "a/begun"}, "a/one"),
+    ({"type": "message", "message": {"content": '{"type":"model_change","model":"a/said"}'}}, "a/one"),
+    ({"type": "model_change", "id": "2", "model": "a/two"}, "a/two"),
+    ({"type": "model_change", "model": "a/passing", "role": "fallback"}, "a/two"),
+    ({"type": "model_change", "model": 7}, "a/two"),
+]
+
+
+def test_a_subagents_model_is_what_it_was_last_changed_to(put, home, resolver):
+    main = home.transcript(DIRECTORY, A)
+    sub = home.subagent(main, "Anna")
+    put(fds=[main])
+    anna = "active/omp/701/agents/Anna"
+    top = build_tree(resolver)
+    assert [row.name for row in walked(top, anna).members()] == ["transcript"]
+    for record, model in MODELS:
+        with sub.open("a") as file:
+            file.write(json.dumps(record) + "\n")
+        assert walked(top, f"{anna}/model").open().read(0, 99) == f"{model}\n".encode()
+    assert [row.name for row in walked(top, anna).members()] == ["model", "transcript"]
+
+
+def test_a_line_that_is_not_finished_names_no_model_yet(home):
+    main = home.transcript(DIRECTORY, A)
+    models = Models()
+    transcript = Transcript(Root(str(main.parent)), (main.name,))
+    line = json.dumps({"type": "model_change", "model": "a/one"})
+    for text, model in (line[:-5], None), (line[-5:], None), ("\n", "a/one"), (line[:9], "a/one"):
+        with main.open("a") as file:
+            file.write(text)
+        assert models.of(transcript) == model
+    main.unlink()
+    assert models.of(transcript) is None
+    home.transcript(DIRECTORY, A)
+    assert models.of(transcript) is None
+
+
+def test_a_line_that_is_longer_than_is_read_at_once_hides_no_model(home, monkeypatch):
+    monkeypatch.setattr(omp_models, "_CHUNK", 64)
+    main = home.transcript(DIRECTORY, A)
+    with main.open("a") as file:
+        for record in ({"type": "message", "x": "y" * 999}, {"type": "model_change", "model": "a/one"}):
+            file.write(json.dumps(record) + "\n")
+    assert Models().of(Transcript(Root(str(main.parent)), (main.name,))) == "a/one"
 
 
 def test_subagents_of_one_name_are_all_listed(put, home, resolver, resolve):
