@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from agents9core.harness import claude, claude_chat, codex, codex_chat, dsh, hermes, omp
+from agents9core.harness import claude, claude_chat, codex, codex_argv, codex_chat, dsh, hermes, omp
 from agents9core.process import Process, ProcessTable
 from agents9core.seat import Reading
 from agents9core.session import Session
@@ -90,7 +90,7 @@ HARNESSES: dict[str, Harness] = {
             "codex",
             "CODEX_HOME",
             ".codex",
-            codex.owns,
+            codex_argv.owns,
             codex.Codex,
             Reading(codex_chat.read),
             Reading(codex_chat.read),

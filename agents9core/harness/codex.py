@@ -1,4 +1,4 @@
-"""codex: which processes are one, and the thread that each is in.
+"""codex: the thread that each of its processes is in.
 
 The ladder: the rollout that the process holds open; the thread whose writer lock it holds; for a TUI whose
 thread lives in the home's shared daemon, the daemon's thread that can only be this TUI's. codex's databases
@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from agents9core.errors import TreeError
 from agents9core.harness.codex_agents import subagents
+from agents9core.harness.codex_argv import Invocation, is_daemon, parse_argv, uses_daemon
 from agents9core.harness.names import ThreadNames
 from agents9core.harness.rollout import Rollout, Rollouts, parse_uuid
 from agents9core.harness.threads import Choice, Held, Key, Thread, Tui, assign, choose, doubts, why_none
@@ -25,97 +26,12 @@ from agents9core.store import Root
 
 Peers = Callable[[], Iterable[tuple[Process, str]]]
 """The codex processes of now, each with its home."""
-_VALUED = frozenset((
-    "-c", "--config", "-m", "--model", "-p", "--profile", "-C", "--cd", "-s", "--sandbox", "-a",
-    "--ask-for-approval", "-i", "--image", "--enable", "--disable", "--add-dir", "--local-provider",
-    "--remote", "--remote-auth-token-env", "--listen",
-))  # fmt: skip
-"""Options that take the next argument as their value."""
-_TUI = ("", "resume", "fork")
-"""Subcommands that open the terminal interface."""
-_SESSION = frozenset((*_TUI, "exec", "e", "review", "app-server"))
-_NO_SESSION = frozenset((
-    "agents", "login", "logout", "mcp", "mcp-server", "plugin", "remote-control", "completion",
-    "update", "doctor", "sandbox", "debug", "apply", "a", "queue", "archive", "delete",
-    "migrate-rollouts", "migrate-nfs-db", "unarchive", "cloud", "cloud-tasks", "exec-server",
-    "execpolicy", "features", "help", "responses-api-proxy", "stdio-to-uds",
-))  # fmt: skip
-_NO_SESSION_OPTIONS = frozenset(("-h", "--help", "-V", "--version"))
-_APP_SERVER_TOOLS = frozenset(("proxy", "daemon", "generate-ts", "generate-json-schema"))
-_RUN_AS = "--codex-run-as-"
-"""codex running itself as a tool of an agent."""
 SHARED_SECONDS = 0.04
 """How long one look at a daemon and its TUIs serves them all: a listing of many TUIs is one look."""
 SUBAGENTS_SECONDS = 0.5
 """How long a search for subagents serves: it looks at every rollout since the thread began."""
 _SETTLED_NS = 80_000_000
 """A lock younger than this may be a subagent's, whose rollout comes a moment later."""
-
-
-class Invocation(NamedTuple):
-    """What a command line asks for."""
-
-    command: str
-    """The subcommand; "" where there is none, only a prompt perhaps."""
-    words: tuple[str, ...]
-    """What follows the subcommand and is no option."""
-    options: Mapping[str, str]
-    settings: Mapping[str, str]
-    """What it sets of its configuration, as it is written; a feature that is switched is a setting too."""
-
-
-def parse_argv(argv: tuple[str, ...]) -> Invocation:
-    """Read a codex command line; options may stand before the subcommand. Pure."""
-    words: list[str] = []
-    options: dict[str, str] = {}
-    settings: dict[str, str] = {}
-    arguments = iter(argv[1:])
-    for argument in arguments:
-        if argument == "--":
-            words = [*(words or [""]), *arguments]
-        elif argument.startswith("-"):
-            if argument.startswith("-c") and argument != "-c":
-                argument = f"--config={argument[2:].removeprefix('=')}"
-            name, equals, value = argument.partition("=")
-            options[name] = next(arguments, "") if name in _VALUED and not equals else value
-            settings |= _setting(name, options[name])
-        else:
-            words.append(argument)
-    known = words and (words[0] in _SESSION or words[0] in _NO_SESSION)
-    command, *rest = words if known else [""]
-    return Invocation(command, tuple(rest), options, settings)
-
-
-def _setting(option: str, value: str) -> dict[str, str]:
-    """Return what an option sets, by its key; nothing where it is no option that does. Pure."""
-    if option in ("-c", "--config"):
-        key, _, value = value.partition("=")
-        return {key.strip(): value.strip()}
-    if option in ("--enable", "--disable"):
-        return {f"features.{value}": "true" if option == "--enable" else "false"}
-    return {}
-
-
-def owns(process: Process) -> bool:
-    """Say whether a process is a codex that has threads, the shared daemon included.
-
-    Not the node wrapper (comm `node`), nor the same binary under the name of a tool (`apply_patch`).
-    """
-    argv = process.argv() if process.comm == "codex" else None
-    if not argv or os.path.basename(argv[0]) != "codex":
-        return False
-    asked = parse_argv(argv)
-    return not (
-        asked.command in _NO_SESSION
-        or (asked.command == "app-server" and asked.words[:1] and asked.words[0] in _APP_SERVER_TOOLS)
-        or not _NO_SESSION_OPTIONS.isdisjoint(asked.options)
-        or any(option.startswith(_RUN_AS) for option in asked.options)
-    )
-
-
-def is_daemon(asked: Invocation) -> bool:
-    """Say whether it is the server that a home's terminal interfaces share (0.171)."""
-    return asked.command == "app-server" and "--managed-daemon" in asked.options
 
 
 class Home:
@@ -261,7 +177,7 @@ class Codex:
         self, process: Process, asked: Invocation, home: Home, peers: Peers
     ) -> tuple[Thread | None, list[str]]:
         """Return the thread of the home's shared daemon that can only be this TUI's."""
-        if not _uses_daemon(asked):
+        if not uses_daemon(asked):
             return None, ["daemon: not asked: it is no terminal interface, or was told to use none"]
         key = (process.pid, process.start)
         with self._lock:
@@ -286,7 +202,7 @@ class Codex:
             command = parse_argv(peer.argv() or ())
             if is_daemon(command):
                 threads |= self._held(peer, home, locks).threads()
-            elif _uses_daemon(command) and not self._held(peer, home, locks).threads():
+            elif uses_daemon(command) and not self._held(peer, home, locks).threads():
                 tuis.append(self._tui(peer, command))
         with self._lock:
             before = self._doubted.get(home.path, {})
@@ -316,11 +232,6 @@ class Codex:
             resumes=named,
             starts_new=asked.command != "resume",
         )
-
-
-def _uses_daemon(asked: Invocation) -> bool:
-    switched_off = asked.settings.get("features.daemon_auto_start") == "false"
-    return asked.command in _TUI and "--no-daemon" not in asked.options and not switched_off
 
 
 def _directory(process: Process, asked: Invocation) -> str | None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from agents9core import resolver as resolver_module
 from agents9core.errors import Malformed, TooLarge
-from agents9core.harness import codex
+from agents9core.harness import codex, codex_argv
 from agents9core.harness import rollout as rollout_module
 from agents9core.harness.names import ThreadNames
 from agents9core.harness.rollout import born_ms, parse_header, parse_uuid
@@ -107,7 +107,7 @@ def files(session):
 )
 def test_an_agent_is_recognised(proc, argv):
     proc.put(5, "codex", argv)
-    assert codex.owns(ProcessTable(str(proc.root)).look(5))
+    assert codex_argv.owns(ProcessTable(str(proc.root)).look(5))
 
 
 @pytest.mark.parametrize(
@@ -143,17 +143,17 @@ def test_an_agent_is_recognised(proc, argv):
 )
 def test_a_helper_is_not(proc, argv):
     proc.put(5, "codex", argv)
-    assert not codex.owns(ProcessTable(str(proc.root)).look(5))
+    assert not codex_argv.owns(ProcessTable(str(proc.root)).look(5))
 
 
 def test_the_node_wrapper_is_not(proc):
     proc.put(5, "node", ["node", "/usr/bin/codex"], exe="/usr/bin/node")
-    assert not codex.owns(ProcessTable(str(proc.root)).look(5))
+    assert not codex_argv.owns(ProcessTable(str(proc.root)).look(5))
 
 
 @given(st.lists(st.text(max_size=12) | st.sampled_from(["--", "-c", "-C", "exec", "resume"]), max_size=6))
 def test_no_command_line_raises(argv):
-    codex.parse_argv(tuple(argv))
+    codex_argv.parse_argv(tuple(argv))
 
 
 # By open file
