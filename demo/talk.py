@@ -72,7 +72,8 @@ def line(role: str, said: object) -> str:
 
 def main() -> int:
     """Serve a talking agent until interrupted or terminated; return the server's exit status."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):  # SIGINT is ignored where a shell began it with &
+        signal.signal(number, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="agents9-demo-") as name:
         proc, home = Path(name, "proc"), Path(name, "home")
         make_process_table(proc, home)

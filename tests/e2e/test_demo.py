@@ -17,7 +17,8 @@ DEMO = Path(__file__).parent.parent.parent / "demo" / "talk.py"
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_the_made_agent_talks_until_it_is_stopped(number):
-    command = [sys.executable, str(DEMO), "--http", "127.0.0.1:0", "--9p", "none"]
+    command = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", sys.executable, str(DEMO)]
+    command += ["--http", "127.0.0.1:0", "--9p", "none"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as demo:
         try:
             url = demo.stdout.readline().strip()
