@@ -5,7 +5,6 @@ The registry outlives its process, so a record counts only for the process that 
 `<pid>.<hex>.key` files, credentials: never opened. Seen in 2.0.76 (no registry) to 2.1.332; docs/FORMATS.md.
 """
 
-import math
 import os
 import re
 import threading
@@ -43,6 +42,8 @@ _RECORD_BYTES = 4 << 20
 _RECORD_TRIES = 5
 _RECORD_PAUSE_SECONDS = 0.002
 """The record is rewritten in place: between write and ftruncate an old tail stands behind the new text."""
+_LATEST_MS = 8_640_000_000_000_000
+"""The last time that a JavaScript Date can be; ECMA-262 21.4.1.1."""
 _HEAD_BYTES = 256 << 10
 PLACE_SECONDS = 1.0
 """How long a transcript's place serves: a larger file may come in another directory that is there."""
@@ -141,9 +142,9 @@ class Claude:
         if start is not None:
             return None if start == str(process.start) else f"written by a process started at {start!r:.40}"
         started_ms = record.get("startedAt")
-        if type(started_ms) not in (int, float) or started_ms in (math.inf, -math.inf):
+        if type(started_ms) not in (int, float) or not 0 <= started_ms <= _LATEST_MS:  # type: ignore[operator]
             return "says neither procStart nor startedAt"
-        if not started_ms * 1_000_000 >= self._table.started_ns(process.start):  # type: ignore[operator]
+        if started_ms * 1_000_000 < self._table.started_ns(process.start):  # type: ignore[operator]
             return "written before the process started"
         return None
 

@@ -186,7 +186,7 @@ def test_without_a_start_the_record_must_be_younger_than_the_process(proc, put, 
     assert resolve(proc).via == via
 
 
-@pytest.mark.parametrize("started", ["soon", None, True, [], float("nan"), float("inf")])
+@pytest.mark.parametrize("started", ["soon", None, True, [], float("nan"), float("inf"), 10**400, -1])
 def test_without_any_start_the_record_is_not_believed(proc, put, home, started):
     put()
     claude_record(home, 601, sessionId=ID, startedAt=started)
