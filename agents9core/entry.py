@@ -38,10 +38,11 @@ class FactFile(File):
 
     def _look(self) -> tuple[Stat, bytes]:
         with glance(self._seat, scan=self._leaf.in_transcript) as seen:
-            text = self._leaf.show(seen.look)
-            if text is None:
+            shown = self._leaf.show(seen.look)
+            if shown is None:
                 raise Gone(self.name)
-            return seen.fact_stat(self._number, self._leaf, line(text)), line(text)
+            text = line(shown)
+            return seen.fact_stat(self._number, self._leaf, text), text
 
 
 @dataclass(frozen=True)
@@ -138,14 +139,13 @@ class SeatDirectory(Directory):
 
     def members(self) -> Sequence[Row]:
         with glance(self._seat, scan=True) as seen:
-            names = seen.names()
-            rows = [self._row(name, seen) for name in names if name in BY_NAME]
-            branches = [branch.make(seen) for name, branch in _BRANCHES.items() if name in names]
+            rows = [
+                Row(name, seen.fact_stat(number, leaf, line(shown)))
+                for name, (number, leaf) in BY_NAME.items()
+                if name in self._seat.shows and (shown := leaf.show(seen.look)) is not None
+            ]
+            branches = [branch.make(seen) for name, branch in _BRANCHES.items() if seen.has(name)]
         return rows + present(branches)
-
-    def _row(self, name: str, seen: "Glance") -> Row:
-        number, leaf = BY_NAME[name]
-        return Row(name, seen.fact_stat(number, leaf, line(leaf.show(seen.look) or "")))
 
 
 def _asks_transcript(name: str) -> bool:
