@@ -70,6 +70,12 @@ class Glance:
         return self.held
 
     @cached_property
+    def subagents(self) -> Mapping[str, Seat]:
+        """The seats of the session's subagents by name; of the side chains those that are indexed."""
+        index = self.visit.transcript.index if self.visit else None
+        return self.seat.subagents(tuple(index.chains) if index else ())
+
+    @cached_property
     def record_ns(self) -> int:
         """When the harness's record last moved; never before the process began."""
         return max(self.look.session.record_mtime_ns, self.look.started_ns)
@@ -150,7 +156,7 @@ class SeatDirectory(Directory):
 
 def _asks_transcript(name: str) -> bool:
     """Whether a member of a seat is made from what its transcript says."""
-    return name in ("chat", "chat.md") or (name in BY_NAME and BY_NAME[name][1].in_transcript)
+    return name in ("chat", "chat.md", "agents") or (name in BY_NAME and BY_NAME[name][1].in_transcript)
 
 
 class ChildSeat(Seat):
@@ -211,6 +217,11 @@ class _Branch(NamedTuple):
     make: Callable[[Glance], Node]
 
 
+def _subagents(seat: Seat) -> Mapping[str, Seat]:
+    with glance(seat, scan=True) as seen:
+        return seen.subagents
+
+
 def _has_markdown(seen: Glance) -> bool:
     index = seen.visit.transcript.index if seen.visit else None
     return seen.visit is not None and seen.seat.reading is not None and not (index and index.overflowed)
@@ -224,8 +235,8 @@ _BRANCHES = {
     ),
     "chat.md": _Branch(_has_markdown, lambda seen: MarkdownFile(seen.must_hold())),
     "agents": _Branch(
-        lambda seen: seen.seat.subagents(),
-        lambda seen: SeatsDirectory("agents", seen.seat, seen.seat.subagents),
+        lambda seen: seen.subagents,
+        lambda seen: SeatsDirectory("agents", seen.seat, partial(_subagents, seen.seat)),
     ),
     "threads": _Branch(
         lambda seen: seen.look.session.threads,

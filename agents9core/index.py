@@ -25,6 +25,7 @@ _UID_BYTES = 100
 _PIECE_BYTES = 150
 _OWN_BYTES = 1500
 _SKIPS_KEPT = 1000
+_CHAINS_KEPT = 1000
 _FACT = 4096
 """Characters of a fact that are kept: no file of one shows more."""
 
@@ -51,6 +52,8 @@ class ChatIndex:
         self.read = read
         self.facts: dict[str, tuple[str, int]] = {}
         """What the transcript says of the session: the last value of each fact, and when it was said."""
+        self.chains: dict[str, None] = {}
+        """The side chains that begin here, the oldest first."""
         self.skipped = 0
         """Lines that could not be read, whole or in part."""
         self.skipped_at: list[int] = []
@@ -145,6 +148,8 @@ class ChatIndex:
             self._starts_at = record.starts_at or 0
         if record is NOTHING or (record.ordinal is not None and 0 <= record.ordinal < self._starts_at):
             return
+        if record.begins is not None and len(self.chains) < _CHAINS_KEPT:
+            self.chains[record.begins] = None
         if record.uid is not None and not self._is_new(record.uid) and not record.repeats:
             return
         when = time_ns(record.time) if record.time is not None else None

@@ -57,6 +57,8 @@ class Record(NamedTuple):
     """From a first record: messages of a lower ordinal belong to somebody else's chat."""
     repeats: bool = False
     """Whether its uid only marks others as copies of it."""
+    begins: str | None = None
+    """The side chain whose first record it is: a chat of its own, in the same file."""
 
 
 NOTHING = Record()

@@ -6,7 +6,7 @@ recycled pid, a `/clear` or an ended process is noticed wherever the node was ke
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 
@@ -87,8 +87,11 @@ class Seat(ABC):
     def session(self) -> Session:
         """Return the session that is held now. Raises Gone when the seat itself has ended."""
 
-    def subagents(self) -> "Mapping[str, Seat]":
-        """Return the seats of the subagents that the session has started, by name. Raises Gone."""
+    def subagents(self, chains: Iterable[str]) -> "Mapping[str, Seat]":
+        """Return the seats of the subagents that the session has started, by name. Raises Gone.
+
+        *chains*: the side chains in its transcript, which are subagents too.
+        """
         return {}
 
     def threads(self) -> "Mapping[str, Seat]":
@@ -116,7 +119,9 @@ class Seat(ABC):
             if session.sources:
                 with suppress(NotFound, Malformed):
                     visit = stack.enter_context(
-                        self.desk.transcripts.visit(session.sources, read, session.missing_base)
+                        self.desk.transcripts.visit(
+                            session.sources, read, session.missing_base, session.chain
+                        )
                     )
             yield visit
 

@@ -36,6 +36,8 @@ class Session:
     """The files of the transcript in order: what was forked from first, the one that grows last."""
     missing_base: str | None = None
     """The id of a rollout that the transcript begins with and that cannot be found."""
+    chain: str | None = None
+    """The side chain that it is of a transcript in whose file others stand too; None: all of it is its."""
     title: str | None = None
     """Only where the harness keeps it outside the transcript."""
     model: str | None = None
@@ -51,3 +53,8 @@ class Session:
     """Every thread of its own that the process has open, where one answer does not say it all."""
     steps: tuple[str, ...] = field(default=(), compare=False)
     """What each rung saw, a line each, for `agents9 doctor`."""
+
+
+def side_chain(session: Session, begins: str) -> Session:
+    """Return the subagent of a session that is a side chain in its transcript."""
+    return Session("subagent", id=begins, sources=session.sources, chain=begins)

@@ -212,10 +212,15 @@ class Transcripts:
 
     @contextmanager
     def visit(
-        self, sources: tuple[Source, ...], read: Read | None, missing_base: str | None = None
+        self,
+        sources: tuple[Source, ...],
+        read: Read | None,
+        missing_base: str | None = None,
+        chain: str | None = None,
     ) -> Iterator[Visit]:
         """Open a transcript and look at it; with *read* also bring its index up to date.
 
+        *chain*: what of the files it is, where *read* does not read all that is theirs.
         A base that is not there, or is damaged, is missing. Raises NotFound where the file that grows is not
         there, Denied, Malformed, or Unavailable.
         """
@@ -223,7 +228,7 @@ class Transcripts:
             looked_ns = time.time_ns()
             try:
                 files, missing_base = self._open_all(stack, sources, missing_base)
-                transcript = self._transcript(files, missing_base)
+                transcript = self._transcript(files, missing_base, chain)
                 visit = self._look(transcript, files, looked_ns, read, missing_base)
             except OSError as error:
                 raise Unavailable(str(error)) from error
@@ -252,8 +257,8 @@ class Transcripts:
             stat = stat._replace(size=size)
         return OpenFile(fd, stat, source.limit, source.compressed)
 
-    def _transcript(self, files: list[OpenFile], missing_base: str | None) -> Transcript:
-        key = (missing_base, *((*file.stat.identity, file.limit) for file in files))
+    def _transcript(self, files: list[OpenFile], missing_base: str | None, chain: str | None) -> Transcript:
+        key = (missing_base, chain, *((*file.stat.identity, file.limit) for file in files))
         with self._lock:
             transcript = self._known.get(key)
             if transcript is None:

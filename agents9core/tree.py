@@ -19,7 +19,7 @@ A file that does not apply is absent. A new leaf is one row of `facts.LEAVES` an
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 
@@ -32,8 +32,8 @@ from agents9core.mirror import MirrorDirectory, Store
 from agents9core.node import Directory, Node, Row, Stat
 from agents9core.nodes import FixedDirectory, TextFile, listing_stat, present
 from agents9core.resolver import Agent, Resolver
-from agents9core.seat import Desk, Seat
-from agents9core.session import Session
+from agents9core.seat import Desk, Reading, Seat
+from agents9core.session import Session, side_chain
 from agents9core.skills import SkillsDirectory
 from agents9core.transcript import Transcripts
 
@@ -77,12 +77,23 @@ class AgentSeat(Seat):
     def cwd(self, session: Session) -> str | None:
         return self._resolver.cwd(self._agent)
 
-    def subagents(self) -> Mapping[str, Seat]:
+    def subagents(self, chains: Iterable[str]) -> Mapping[str, Seat]:
         reading = HARNESSES[self._agent.harness].subagent_reading
-        return {
+        seats: dict[str, Seat] = {
             name: ChildSeat(self, "agents", name, session.id, self._subagents, reading, SUBAGENT)
             for name, session in self._subagents().items()
         }
+        return seats | {chain: self._side_chain(chain, self.session()) for chain in chains}
+
+    def _side_chain(self, chain: str, session: Session) -> Seat:
+        read = HARNESSES[self._agent.harness].side_chain
+        reading = Reading(read(chain)) if read else None
+
+        def find() -> Mapping[str, Session]:
+            now = self.session()
+            return {chain: side_chain(now, chain)} if now.id == session.id else {}
+
+        return ChildSeat(self, "agents", chain, chain, find, reading, SUBAGENT)
 
     def threads(self) -> Mapping[str, Seat]:
         return {

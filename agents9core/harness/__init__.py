@@ -9,6 +9,7 @@ from typing import Protocol
 
 from agents9core.harness import claude, claude_chat, codex, codex_argv, codex_chat, dsh, hermes, omp
 from agents9core.process import Process, ProcessTable
+from agents9core.record import Read
 from agents9core.seat import Reading
 from agents9core.session import Session
 
@@ -64,6 +65,8 @@ class Harness:
     """How its transcripts are read; None: they are not."""
     subagent_reading: Reading | None = None
     """How the transcripts of its subagents are read."""
+    side_chain: Callable[[str], Read] | None = None
+    """How a side chain in a session's own file is read, by what its first record is called."""
     stores: tuple[tuple[str, ...], ...] = ()
     """The directories below its home that hold transcripts and nothing else: what is mirrored."""
     skills: tuple[tuple[str, ...], ...] = ()
@@ -83,6 +86,7 @@ HARNESSES: dict[str, Harness] = {
             claude.Claude,
             Reading(claude_chat.read, claude_chat.TITLES),
             Reading(claude_chat.read_subagent),
+            claude_chat.SideChain,
             stores=(("projects",),),
             skills=(("skills",),),
         ),

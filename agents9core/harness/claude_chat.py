@@ -4,6 +4,8 @@ One record a line. Who spoke is decided by the record's flags first and by the t
 the text that stands in `user` records was written by the program. Pure.
 """
 
+import re
+
 import msgspec
 from msgspec import Raw
 
@@ -26,6 +28,7 @@ _PROGRAM_WRITTEN = (
     b"<agent-message",
     b"[Request interrupted by user",
 )
+_UUID = re.compile("[0-9A-Za-z-]{1,64}")
 _LONGEST_MARK = 256
 """Bytes of a JSON string that are sure to hold the beginning that tells, also where it is escaped."""
 
@@ -49,6 +52,7 @@ class _Attachment(msgspec.Struct, frozen=True):
 class _Line(msgspec.Struct, frozen=True, gc=False):
     type: str | None = None
     uuid: str | None = None
+    parentUuid: str | None = None
     timestamp: str | None = None
     isSidechain: bool | None = None
     isMeta: bool | None = None
@@ -70,12 +74,32 @@ _line = decoder(_Line)
 def read(data: bytes) -> Record:
     """Return what one record of a session's own file says. Raises DecodeError or RecursionError."""
     line = _line(data)
-    return NOTHING if line.isSidechain else _record(line)
+    return _aside(line) if line.isSidechain else _record(line)
 
 
 def read_subagent(data: bytes) -> Record:
     """Return what one record of a subagent's file says; there every record is a side chain."""
     return _record(_line(data))
+
+
+class SideChain:
+    """Reads one side chain of a session's own file: its first record, and those that follow from it."""
+
+    def __init__(self, begins: str) -> None:
+        self._chain = {begins}
+
+    def __call__(self, data: bytes) -> Record:
+        """Return what a record says, if it is the chain's. Raises DecodeError or RecursionError."""
+        line = _line(data)
+        if not line.isSidechain or not line.uuid or self._chain.isdisjoint((line.uuid, line.parentUuid)):
+            return NOTHING
+        self._chain.add(line.uuid)
+        return _record(line)
+
+
+def _aside(line: _Line) -> Record:
+    begins = line.parentUuid is None and line.uuid is not None and _UUID.fullmatch(line.uuid)
+    return Record(begins=line.uuid) if begins else NOTHING
 
 
 def _record(line: _Line) -> Record:

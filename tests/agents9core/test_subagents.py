@@ -108,6 +108,73 @@ def test_what_is_no_file_is_no_subagent(machine, claude, tmp_path):
     assert names(claude.walk("agents")) == ["a1"]
 
 
+FIRST, OTHER = "6340ddef-0000-4000-8000-000000000001", "83e2917c-0000-4000-8000-000000000002"
+
+
+def side_line(kind, text, uuid, parent):
+    said = {"role": kind, "model": "made-up", "content": [{"type": "text", "text": text}]}
+    record = {"type": kind, "isSidechain": True, "uuid": uuid, "parentUuid": parent, "message": said}
+    return json.dumps(record) + "\n"
+
+
+SIDE_CHAINS = (
+    side_line("user", "look for a", FIRST, None)
+    + side_line("user", "look for b", OTHER, None)
+    + claude_line("assistant", "they are looking")
+    + side_line("assistant", "b is there", "b-2", OTHER)
+    + side_line("assistant", "a is there", "a-2", FIRST)
+    + side_line("assistant", "and so is a", "a-3", "a-2")
+)
+
+
+def messages(chat):
+    return {row.name: chat.walk(row.name).open().read(0, 99) for row in chat.members()}
+
+
+def test_side_chains_in_the_session_s_own_file_are_subagents_too(machine, claude):
+    with open(machine.transcript, "a") as file:
+        file.write(SIDE_CHAINS)
+    agents = claude.walk("agents")
+    assert names(agents) == [FIRST, OTHER]
+    assert messages(agents.walk(FIRST).walk("chat")) == {
+        "00000000-user": b"look for a\n",
+        "00000001-assistant": b"a is there\n",
+        "00000002-assistant": b"and so is a\n",
+    }
+    assert list(messages(agents.walk(OTHER).walk("chat")).values()) == [b"look for b\n", b"b is there\n"]
+    assert "agents" in names(claude)
+    assert b"b is there\n" not in messages(claude.walk("chat")).values()
+
+
+def test_a_side_chain_grows_and_is_no_other_session_s(machine, claude):
+    with open(machine.transcript, "a") as file:
+        file.write(SIDE_CHAINS)
+    agent = claude.walk("agents").walk(OTHER)
+    chat = agent.walk("chat")
+    with open(machine.transcript, "a") as file:
+        file.write(side_line("assistant", "b has moved", "b-3", "b-2"))
+    assert messages(chat)["00000002-assistant"] == b"b has moved\n"
+    assert agent.walk("model").open().read(0, 99) == b"made-up\n"
+    machine.transcript.write_text(claude_line("user", "all is new"))
+    with pytest.raises(Gone):
+        chat.members()
+    assert "agents" not in names(claude)
+
+
+@pytest.mark.parametrize("uuid", [None, "", "../../x", "a/b", ".", 7, "x" * 300])
+def test_a_side_chain_without_a_name_for_a_file_is_not_listed(machine, claude, uuid):
+    with open(machine.transcript, "a") as file:
+        file.write(side_line("user", "look", uuid, None))
+    assert "agents" not in names(claude)
+
+
+def test_a_claude_with_very_many_side_chains_lists_the_first_of_them(machine, claude):
+    with open(machine.transcript, "a") as file:
+        file.writelines(side_line("user", "look", f"c-{number}", None) for number in range(1100))
+    listed = names(claude.walk("agents"))
+    assert (len(listed), listed[-1]) == (1000, "c-999")
+
+
 def test_codex_s_subagents_are_the_threads_below_this_one(machine, codex_entry):
     codex_agent(machine, CHILD, THREAD, "Lagrange")
     codex_agent(machine, SECOND, "01a19bb3-9599-7000-8000-0000000000ff", "Stranger")
