@@ -107,6 +107,15 @@ class ChatIndex:
             else:
                 self._take_record(found.record, line[found.start : found.end], at + found.start)
 
+    def take_whole(self, line: bytes, at: int) -> bool:
+        """Index a line that may not be whole, if it is; say whether it was."""
+        try:
+            record = self.read(line)
+        except (msgspec.DecodeError, RecursionError):
+            return False
+        self._take_record(record, line, at)
+        return True
+
     def skip(self, at: int) -> None:
         """Count a line that is not read."""
         self.skipped += 1

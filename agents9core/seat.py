@@ -98,6 +98,10 @@ class Seat(ABC):
         """Return the seats of the threads that the process has open, by id. Raises Gone."""
         return {}
 
+    def has_ended(self) -> bool:
+        """Whether no process writes the session's transcript."""
+        return False
+
     def cwd(self, session: Session) -> str | None:
         """Return the directory that the session works in; None where that is not known."""
         return session.cwd
@@ -118,11 +122,7 @@ class Seat(ABC):
         with ExitStack() as stack:
             if session.sources:
                 with suppress(NotFound, Malformed):
-                    visit = stack.enter_context(
-                        self.desk.transcripts.visit(
-                            session.sources, read, session.missing_base, session.chain
-                        )
-                    )
+                    visit = stack.enter_context(self.desk.transcripts.visit(session, read, self.has_ended))
             yield visit
 
 

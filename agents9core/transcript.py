@@ -16,7 +16,7 @@ import threading
 import time
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
@@ -28,7 +28,7 @@ from agents9core.index import ChatIndex
 from agents9core.inflated import Inflated
 from agents9core.lines import LONGEST, LineScanner
 from agents9core.record import Read
-from agents9core.session import Source
+from agents9core.session import Session, Source
 from agents9core.statx import FileStat, statx
 from agents9core.witness import Verdict, Witness
 from agents9core.zst import LARGEST
@@ -63,6 +63,8 @@ class _Progress:
     def __init__(self) -> None:
         self.witness = Witness()
         self.scanner = LineScanner()
+        self.tail_tried = 0
+        """Where the file ended when its last line, without a newline, was tried for a whole object."""
 
 
 class Transcript:
@@ -112,6 +114,22 @@ class Transcript:
             self.index = None  # what was read of the chunk is not all indexed: begin again next time
             raise
         return index
+
+    def take_tail(self, files: list[OpenFile], has_ended: Callable[[], bool]) -> None:
+        """Index the last line, which has no newline, if it is one whole object and its writer has ended.
+
+        Raises OSError.
+        """
+        progress = self._progress[-1]
+        begin, end = progress.scanner.line_start, progress.scanner.scanned
+        if self.index is None or not begin < end <= begin + LONGEST or progress.tail_tried == end:
+            return
+        if not has_ended():
+            return
+        tail = os.pread(files[-1].fd, end - begin, begin)
+        progress.tail_tried = end
+        if self.index.take_whole(tail, sum(file.end for file in files[:-1]) + begin):
+            progress.scanner.line_start = end
 
     def _begin_again(self) -> None:
         self.generation += 1
@@ -212,38 +230,33 @@ class Transcripts:
 
     @contextmanager
     def visit(
-        self,
-        sources: tuple[Source, ...],
-        read: Read | None,
-        missing_base: str | None = None,
-        chain: str | None = None,
+        self, session: Session, read: Read | None, has_ended: Callable[[], bool] = lambda: False
     ) -> Iterator[Visit]:
-        """Open a transcript and look at it; with *read* also bring its index up to date.
+        """Open a session's transcript and look at it; with *read* also bring its index up to date.
 
-        *chain*: what of the files it is, where *read* does not read all that is theirs.
+        *has_ended*: whether nobody is writing it, asked where its last line has no newline.
         A base that is not there, or is damaged, is missing. Raises NotFound where the file that grows is not
         there, Denied, Malformed, or Unavailable.
         """
         with ExitStack() as stack:
             looked_ns = time.time_ns()
             try:
-                files, missing_base = self._open_all(stack, sources, missing_base)
-                transcript = self._transcript(files, missing_base, chain)
-                visit = self._look(transcript, files, looked_ns, read, missing_base)
+                files, missing_base = self._open_all(stack, session)
+                transcript = self._transcript(files, missing_base, session.chain)
+                visit = self._look(transcript, files, looked_ns, read, missing_base, has_ended)
             except OSError as error:
                 raise Unavailable(str(error)) from error
             yield visit
 
-    def _open_all(
-        self, stack: ExitStack, sources: tuple[Source, ...], missing_base: str | None
-    ) -> tuple[list[OpenFile], str | None]:
+    def _open_all(self, stack: ExitStack, session: Session) -> tuple[list[OpenFile], str | None]:
         """Open the files in order, from after the last base that cannot be had; say which that is."""
         files: list[OpenFile] = []
-        for source in sources:
+        missing_base = session.missing_base
+        for source in session.sources:
             try:
                 files.append(self._open(stack, source))
             except (NotFound, Malformed, TooLarge):
-                if source is sources[-1]:
+                if source is session.sources[-1]:
                     raise
                 files, missing_base = [], source.path[-1]
         return files, missing_base
@@ -272,6 +285,7 @@ class Transcripts:
         looked_ns: int,
         read: Read | None,
         missing_base: str | None,
+        has_ended: Callable[[], bool],
     ) -> Visit:
         if read is None and not transcript.lock.acquire(blocking=False):
             # It is being read, and so was just looked at: what is known of it now will do.
@@ -289,6 +303,7 @@ class Transcripts:
             index = None
             if read is not None:
                 index = transcript.scan(files, looked_ns, read, missing_base)
+                transcript.take_tail(files, has_ended)
                 self._use(transcript, index.nbytes)
             return Visit(transcript, transcript.generation, transcript.number, files, index)
 

@@ -115,7 +115,7 @@ class Doctor:
         if not session.sources:
             return found
         try:
-            with self._transcripts.visit(session.sources, read, session.missing_base) as visit:
+            with self._transcripts.visit(session, read) as visit:
                 if visit.index is None:
                     found.trouble = "transcripts of this harness are not read into messages"
                 else:

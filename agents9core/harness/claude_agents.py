@@ -2,7 +2,8 @@
 
 Since 2.1 they are `<session>/subagents/agent-<id>.jsonl`, and below `workflows/wf_*/` there; from 2.0.28 on
 `agent-<id>.jsonl` beside the session's own file, of which the first record names the session; before that
-they stand in the session's file itself, as side chains, which its index finds. `agent-acompact-*` are helpers of a compaction.
+they stand in the session's file itself, as side chains, which its index finds. `agent-acompact-*` are helpers
+of a compaction.
 """
 
 import re

@@ -11,7 +11,7 @@ import orjson
 from agents9core.harness import claude_chat, codex_chat
 from agents9core.identity import PathNumbers
 from agents9core.record import Read
-from agents9core.session import Source
+from agents9core.session import Session, Source
 from agents9core.store import Root
 from agents9core.transcript import Transcripts
 from bench import web
@@ -27,7 +27,8 @@ _CHUNK_BYTES = 1 << 20
 def index(path: Path, read: Read, transcripts: Transcripts | None = None) -> int:
     """Index a transcript from the start, or, with *transcripts* that know it, look once more."""
     transcripts = transcripts or Transcripts(PathNumbers())
-    with transcripts.visit((Source(Root(str(path.parent)), (path.name,)),), read) as visit:
+    source = Source(Root(str(path.parent)), (path.name,))
+    with transcripts.visit(Session("bench", sources=(source,)), read) as visit:
         return len(visit.index)
 
 

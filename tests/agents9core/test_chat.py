@@ -255,7 +255,9 @@ def test_an_index_dropped_for_room_and_made_again_gives_the_same(tmp_path):
     node, before = chat.walk("00000001-user"), (list(chat.members()), chat.stat())
     reader = node.open()
     (tmp_path / "other").write_bytes(said("c"))
-    with seat.desk.transcripts.visit((Source(seat.root, ("other",)),), claude_chat.read):
+    with seat.desk.transcripts.visit(
+        Session("test", sources=(Source(seat.root, ("other",)),)), claude_chat.read
+    ):
         pass
     assert (list(chat.members()), chat.stat()) == before
     assert (node.stat(), reader.read(0, 9)) == (before[0][1].stat, b"b\n")

@@ -17,7 +17,7 @@ from agents9core.harness import claude_chat, codex_chat
 from agents9core.identity import PathNumbers
 from agents9core.record import read_object
 from agents9core.render import make, render
-from agents9core.session import Source
+from agents9core.session import Session, Source
 from agents9core.store import Root
 from agents9core.transcript import Transcripts
 from agents9core.zst import inflate
@@ -53,8 +53,10 @@ class Scene:
         self.path = path / "t.jsonl"
         self.transcripts = Transcripts(PathNumbers(), budget_bytes)
 
-    def visit(self, *sources, read=claude_chat.read, missing_base=None):
-        return self.transcripts.visit(sources or (Source(self.root, (self.path.name,)),), read, missing_base)
+    def visit(self, *sources, read=claude_chat.read, missing_base=None, has_ended=lambda: False):
+        sources = sources or (Source(self.root, (self.path.name,)),)
+        session = Session("test", sources=sources, missing_base=missing_base)
+        return self.transcripts.visit(session, read, has_ended)
 
     def texts(self, *sources, **how):
         with self.visit(*sources, **how) as visit:
@@ -794,12 +796,12 @@ def test_a_look_that_is_overtaken_by_another_looks_again(scene, monkeypatch, rea
     before = scene.identity(read=read)
     real, overtaken = Transcripts._transcript, []
 
-    def overtake(transcripts, files, missing_base):
+    def overtake(transcripts, files, *which):
         if not overtaken:
             overtaken.append(True)
             scene.append(said("two"))
             scene.identity(read=read)
-        return real(transcripts, files, missing_base)
+        return real(transcripts, files, *which)
 
     monkeypatch.setattr(Transcripts, "_transcript", overtake)
     assert scene.identity(read=read) == before
@@ -843,3 +845,36 @@ def test_no_descriptor_is_left_open(three):
     with pytest.raises(NotFound), three.visit(*three.sources, Source(three.root, ("gone",))):
         pass
     assert sorted(os.listdir("/proc/self/fd")) == before
+
+
+WHOLE = said("the last").rstrip(b"\n")
+
+
+@pytest.mark.parametrize(
+    ("tail", "has_ended", "shown"),
+    [(WHOLE, True, ["first", "the last"]), (WHOLE, False, ["first"]), (WHOLE[:-1], True, ["first"])],
+)
+def test_a_last_line_without_its_newline_counts_once_nobody_writes_it(scene, tail, has_ended, shown):
+    scene.path.write_bytes(said("first") + tail)
+    assert scene.texts(has_ended=lambda: has_ended) == shown
+    with scene.visit() as visit:
+        assert visit.index.skipped == 0
+
+
+def test_a_session_that_goes_on_after_its_last_line_was_read_keeps_its_ids(scene):
+    scene.path.write_bytes(said("first") + WHOLE)
+    assert scene.texts(has_ended=lambda: True) == ["first", "the last"]
+    with open(scene.path, "ab") as file:
+        file.write(b"\n" + said("and on"))
+    assert scene.texts() == ["first", "the last", "and on"]
+
+
+def test_a_cut_last_line_is_tried_once_for_each_size_of_the_file(scene):
+    scene.path.write_bytes(said("first") + WHOLE[:-2])
+    asked = []
+    for _ in range(3):
+        scene.texts(has_ended=lambda: asked.append(1) or True)
+    assert len(asked) == 1
+    with open(scene.path, "ab") as file:
+        file.write(WHOLE[-2:])
+    assert scene.texts(has_ended=lambda: True) == ["first", "the last"]
