@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from agents9core import __version__
 from agents9core.errors import NotFound
@@ -26,7 +26,7 @@ from agents9core.harness import HARNESSES
 from agents9core.node import Directory
 from agents9core.resolver import Resolver
 from agents9core.tree import build_tree
-from davserver.address import Tcp, Unix, parse_listener, parse_tcp
+from davserver.address import Tcp, Unix, not_private, parse_listener, parse_tcp
 from davserver.app import App
 from davserver.doctor import Doctor, as_text
 from davserver.doctor import as_json as diagnoses_as_json
@@ -37,6 +37,9 @@ from davserver.passwd import PasswordFile, Unfit, set_password
 from davserver.password import Passwords
 from davserver.peer import Peers
 from davserver.ps import agents_of, anybody, as_json, as_table
+
+if TYPE_CHECKING:
+    from davserver.tls import Tls
 
 HTTP_DEFAULT = "127.0.0.1:8564"
 NINEP_DEFAULT = "127.0.0.1:5640"
@@ -101,6 +104,12 @@ def _parser() -> argparse.ArgumentParser:
         "--password-file", metavar="FILE",
         help="also serve HTTP clients of other users who know a password of FILE (see agents9 passwd)",
     )  # fmt: skip
+    serve.add_argument(
+        "--tls-cert",
+        metavar="FILE",
+        help="speak TLS over HTTP, with this certificate (PEM; its chain behind it)",
+    )
+    serve.add_argument("--tls-key", metavar="FILE", help="the key of --tls-cert (PEM)")
     serve.add_argument("--trace-9p", action="store_true", help="log every 9P message, both ways")
     serve.set_defaults(run=_serve)
 
@@ -209,15 +218,17 @@ def _new_password() -> bytes:
 
 
 def _serve(options: argparse.Namespace) -> int:
+    wanted = _wanted(options.http, [parse_tcp(HTTP_DEFAULT)])
+    wanted_9p = _wanted(options.ninep, _ninep_defaults())
     try:
         passwords = Passwords(PasswordFile(options.password_file).known) if options.password_file else None
+        tls = _tls(options)
+        _check_reach(wanted, is_safe=passwords is not None and tls is not None)
     except Unfit as exc:
         print(f"agents9: {exc}", file=sys.stderr)
         return 2
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     logging.getLogger("davserver.ninep.trace").setLevel(logging.DEBUG if options.trace_9p else logging.INFO)
-    wanted = _wanted(options.http, [parse_tcp(HTTP_DEFAULT)])
-    wanted_9p = _wanted(options.ninep, _ninep_defaults())
     if not wanted and not wanted_9p:
         print("agents9: both doors are none; give one of them an address", file=sys.stderr)
         return 2
@@ -226,7 +237,7 @@ def _serve(options: argparse.Namespace) -> int:
     ninep = Server(root, _owner(), peers.admits)
     try:
         app = App(root, options.allow_host, passwords)
-        http = HttpDoor(app, wanted, peers, hears_strangers=passwords is not None)
+        http = HttpDoor(app, wanted, peers, passwords is not None, tls)
         listeners = [_listen(ninep, address) for address in wanted_9p]
     except OSError as exc:
         reason = os.strerror(exc.errno) if exc.errno else exc.strerror
@@ -243,9 +254,27 @@ def _serve(options: argparse.Namespace) -> int:
     return 0
 
 
+def _tls(options: argparse.Namespace) -> "Tls | None":
+    """Return what the HTTP door speaks TLS with. Raises Unfit."""
+    if options.tls_cert is None and options.tls_key is None:
+        return None
+    if options.tls_cert is None or options.tls_key is None:
+        raise Unfit("--tls-cert and --tls-key go together")
+    from davserver.tls import Tls  # it loads ssl, which a start without TLS need not wait for
+
+    return Tls(options.tls_cert, options.tls_key)
+
+
+def _check_reach(wanted: list[Tcp], *, is_safe: bool) -> None:
+    """Raise Unfit for an address of HTTP that other machines reach, unless *is_safe*."""
+    for address in wanted:
+        if not (is_safe or address.is_loopback):
+            raise Unfit(not_private(address, "give --password-file, --tls-cert and --tls-key too, or "))
+
+
 def _say(http: HttpDoor, listeners: list[Tcp | Unix], root: Directory) -> None:
     """Print the addresses in use, and where to begin if nobody is there to be listened to."""
-    lines = [f"http://{Tcp(*address)}/" for address in http.addresses]
+    lines = [f"{http.scheme}://{Tcp(*address)}/" for address in http.addresses]
     lines += [f"9p {address}" for address in listeners]
     if not anybody(root):
         lines.append("no agent runs now; start one, or stop this and see a made one talk: make demo")

@@ -1,5 +1,6 @@
 """One client's connection: who it is, what came of it, what is still to be sent to it, and what it waits for.
 
+    parked in a handshake  of TLS; a worker takes each step of it, 10 s for all of them
     parked for a request   until a whole one is in the inbox; 5 s from its first byte, else 408
     with a worker          parse, answer (`request`, `gateway`); nothing here ever blocks on the client
     parked in an answer    until the socket takes more, or until there is something to say
@@ -19,12 +20,15 @@ from cheroot.server import HTTPConnection
 from davserver.environ import MAX_BODY_BYTES, Pause
 from davserver.gate import Inbox
 from davserver.parker import Cause, Next, Rest
-from davserver.peer import Unknown
+from davserver.peer import Peers, Unknown
 from davserver.request import Request
 
 if TYPE_CHECKING:
     from davserver.http import Server
+    from davserver.tls import TlsSocket
 
+HANDSHAKE_SECONDS = 10
+"""How long a client may take until it speaks TLS."""
 IDLE_SECONDS = 30
 """How long a connection may say nothing between requests, or before the first."""
 REQUEST_SECONDS = 5
@@ -40,7 +44,7 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 class Outbox:
     """What is to be sent: cheroot writes here as to a file, and `flush` sends what the socket takes."""
 
-    def __init__(self, sock: socket.socket) -> None:
+    def __init__(self, sock: "socket.socket | TlsSocket") -> None:
         self._sock = sock
         self._parts: list[memoryview] = []
 
@@ -72,9 +76,13 @@ class Connection(HTTPConnection):
     def __init__(self, server: "Server", sock: socket.socket, _makefile: Callable[..., Any]) -> None:
         self.admitted = server.peers.admits(sock)
         self.is_heard = self.admitted or server.hears_strangers
+        self.known_as = "" if self.admitted else _known_as(server.peers, sock)
         sock.settimeout(0)
-        super().__init__(server, sock, self._file)
-        self.known_as = "" if self.admitted else self._known_as()
+        self._tls = server.tls and server.tls.over(sock)
+        super().__init__(server, self._tls or sock, self._file)
+        self._handshake = select.EPOLLIN if self._tls else 0
+        """What the handshake waits for; 0 where there is none, or none any more."""
+        self._accepted_at = time.monotonic()
         self.is_known = self.is_woken = False
         self.request: Request | None = None
         """The request that is not answered to its end."""
@@ -84,17 +92,9 @@ class Connection(HTTPConnection):
         """Since when a part of a request is here."""
         server.open_connections.add(self)
 
-    def _file(self, sock: socket.socket, mode: str, _size: int) -> Inbox | Outbox:
+    def _file(self, sock: "socket.socket | TlsSocket", mode: str, _size: int) -> Inbox | Outbox:
         """Return what cheroot takes for the socket's files. The body of a stranger is not waited for."""
         return Inbox(MAX_HEADER_BYTES, (MAX_BODY_BYTES + 1) * self.is_heard) if "r" in mode else Outbox(sock)
-
-    def _known_as(self) -> str:
-        """Return what can be said of a stranger: the uid, or else the address."""
-        with contextlib.suppress(Unknown, OSError, ValueError):
-            return f"uid {self.server.peers.uid_of(self.socket)}"
-        with contextlib.suppress(OSError):
-            return str(self.socket.getpeername()[0])
-        return "nobody"
 
     # -- with a worker
 
@@ -104,6 +104,8 @@ class Connection(HTTPConnection):
 
     def communicate(self) -> bool:
         """Answer the next request, or go on; tell whether the connection stays."""
+        if self._handshake:
+            return self._shake()
         stays: bool = super().communicate()  # type: ignore[no-untyped-call]
         if self.request is not None:
             return True
@@ -112,6 +114,19 @@ class Connection(HTTPConnection):
         self.rfile.begin_next()
         self._begun_at = None
         return stays
+
+    def _shake(self) -> bool:
+        """Go on with the handshake; tell whether the connection stays."""
+        try:
+            self._handshake = self._tls.shake() if self._tls else 0
+        except OSError:
+            return False
+        return True
+
+    def say_goodbye(self) -> None:
+        """Let the client know that an answer without a length is all there."""
+        if self._tls:
+            self._tls.say_goodbye()
 
     def wake(self) -> None:
         """End the pause of its answer, or the next one; see `environ.WAKE`."""
@@ -129,6 +144,8 @@ class Connection(HTTPConnection):
 
     def rest(self) -> Rest | None:
         now = time.monotonic()
+        if self._handshake:
+            return Rest(self._handshake, self._accepted_at + HANDSHAKE_SECONDS)
         if self.pause is not None:
             return Rest(select.EPOLLRDHUP, now + self.pause.seconds, wakes=True)
         if self.request is not None:
@@ -142,6 +159,8 @@ class Connection(HTTPConnection):
         return Rest(select.EPOLLIN, self._begun_at + REQUEST_SECONDS)
 
     def roused(self, cause: Cause) -> Next:
+        if self._handshake:
+            return Next.WORK if cause is Cause.EVENT else Next.END
         if self.pause is not None:
             return Next.END if cause is Cause.EVENT else Next.WORK
         if self.request is not None:
@@ -192,3 +211,12 @@ class Connection(HTTPConnection):
     def close(self) -> None:
         self.server.open_connections.discard(self)
         super().close()
+
+
+def _known_as(peers: Peers, sock: socket.socket) -> str:
+    """Return what can be said of a stranger: the uid, or else the address."""
+    with contextlib.suppress(Unknown, OSError, ValueError):
+        return f"uid {peers.uid_of(sock)}"
+    with contextlib.suppress(OSError):
+        return str(sock.getpeername()[0])
+    return "nobody"

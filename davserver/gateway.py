@@ -39,7 +39,7 @@ class Gateway(wsgi.Gateway_10):
             "SERVER_PROTOCOL": req.request_protocol.decode("latin-1"),
             "REMOTE_ADDR": req.conn.remote_addr or "",
             "wsgi.version": self.version,
-            "wsgi.url_scheme": "http",
+            "wsgi.url_scheme": "https" if req.server.tls else "http",
             "wsgi.errors": sys.stderr,
             "wsgi.multithread": True,
             "wsgi.multiprocess": False,

@@ -1,6 +1,7 @@
 """The HTTP listener: cheroot's server with our requests, our limits and our doorkeeper.
 
     HttpDoor.start → Server (one an address) → accept → Connection: who is it? (once)
+        → with TLS: Parker and worker by turns, until the handshake is done
         → Parker, until a whole request is there → worker → Request → Gateway → application
         → body, length or chunks; whenever the client takes no more, or nothing is to be said, → Parker
         → Parker, for the next request
@@ -17,6 +18,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 from wsgiref.types import WSGIApplication
 
 from cheroot import wsgi
@@ -26,6 +28,9 @@ from davserver.connection import MAX_HEADER_BYTES, Connection
 from davserver.gateway import Gateway
 from davserver.parker import Parker
 from davserver.peer import Peers
+
+if TYPE_CHECKING:
+    from davserver.tls import Tls
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +57,12 @@ class Server(wsgi.Server):
     max_request_header_size = MAX_HEADER_BYTES
 
     def __init__(
-        self, listener: socket.socket, app: WSGIApplication, peers: Peers, hears_strangers: bool
+        self,
+        listener: socket.socket,
+        app: WSGIApplication,
+        peers: Peers,
+        hears_strangers: bool,
+        tls: "Tls | None",
     ) -> None:
         address = listener.getsockname()[:2]
         super().__init__(address, app, numthreads=THREADS, shutdown_timeout=1)
@@ -60,6 +70,7 @@ class Server(wsgi.Server):
         self.socket = listener
         self.peers = peers
         self.hears_strangers = hears_strangers
+        self.tls = tls
         self.open_connections: set[Connection] = set()
         self.parker: Parker[Connection] = Parker(self.requests.put)
 
@@ -121,12 +132,17 @@ class HttpDoor:
     """The HTTP door on all its addresses."""
 
     def __init__(
-        self, app: WSGIApplication, addresses: Iterable[Address], peers: Peers, hears_strangers: bool = False
+        self,
+        app: WSGIApplication,
+        addresses: Iterable[Address],
+        peers: Peers,
+        hears_strangers: bool = False,
+        tls: "Tls | None" = None,
     ) -> None:
         """Listen on every address; "localhost" is both families, port 0 a free one.
 
         *hears_strangers*: read the bodies of clients that are not admitted, since the application may let
-        them in. Clients wait until `start`. Raises OSError with the address as its filename.
+        them in. *tls*: speak TLS. Clients wait until `start`. Raises OSError, the address its filename.
         """
         with contextlib.ExitStack() as undo:
             listeners = []
@@ -136,7 +152,8 @@ class HttpDoor:
                 for listener in opened:
                     undo.callback(listener.close)
             undo.pop_all()
-        self._servers = [Server(listener, app, peers, hears_strangers) for listener in listeners]
+        self.scheme = "https" if tls else "http"
+        self._servers = [Server(listener, app, peers, hears_strangers, tls) for listener in listeners]
         self._threads = [threading.Thread(target=server.serve, name="http-door") for server in self._servers]
 
     @property

@@ -121,6 +121,8 @@ class Request(HTTPRequest):
             raise
         if is_done:
             self.drop()
+            if self.close_connection:
+                self.conn.say_goodbye()
 
     def drop(self) -> None:
         """Let go of the answer, finished or not."""

@@ -139,6 +139,11 @@ def test_ps_prints_json(machine):
     [
         (["serve", "--http", "8564"], "write 127.0.0.1:8564"),
         (["serve", "--http", "0.0.0.0:8564"], "not a loopback address"),
+        (["serve", "--http", "[::]:8564"], "give --password-file, --tls-cert and --tls-key too"),
+        (["serve", "--http", "host.example:8564"], "is no address"),
+        (["serve", "--tls-cert", "/nowhere"], "go together"),
+        (["serve", "--tls-key", "/nowhere"], "go together"),
+        (["serve", "--tls-cert", "/nowhere", "--tls-key", "/nowhere"], "cannot read /nowhere"),
         (["serve", "--http", "127.0.0.1:99999"], "is not HOST:PORT"),
         (["serve", "--9p", "unix:"], "needs a path"),
         (["serve", "--9p", "192.0.2.1:5640"], "not a loopback address"),

@@ -1,0 +1,134 @@
+"""TLS (RFC 8446) for the HTTP door: the certificate, and sockets that never wait for the other end.
+
+    Tls(certificate, key) → Tls.over(accepted socket) → TlsSocket
+        shake, whenever the client has sent something, until the handshake is done
+        recv, sendmsg: as of a plain socket that does not block
+
+What OpenSSL says becomes what a plain socket would say: BlockingIOError, or that the connection is broken.
+Only `agents9 serve --tls-cert` loads this module, for `ssl` takes time to load. With `connection` it is one
+of the modules of this door that know sockets.
+"""
+
+import contextlib
+import errno
+import select
+import socket
+import ssl
+from collections.abc import Sequence
+from pathlib import Path
+
+from davserver.passwd import Unfit
+
+RECORD_BYTES = 16384
+"""What one record of TLS holds. A send that could not finish is tried again with the same bytes at its
+front, so no more than a record is handed over at a time."""
+PLAIN_HTTP = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 27\r\nConnection: close\r\n\r\nThis port is for https://\r\n"
+
+
+class Tls:
+    """The server's certificate and key."""
+
+    def __init__(self, certificate: str, key: str) -> None:
+        """Read both files, in PEM; that of the certificate holds the chain behind it. Raises Unfit."""
+        self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        self._context.set_alpn_protocols(["http/1.1"])
+        _check(certificate, b"-----BEGIN CERTIFICATE-----", "certificate")
+        _check(key, b"PRIVATE KEY-----", "private key")
+        try:
+            self._context.load_cert_chain(certificate, key, lambda: _has_passphrase(key))
+        except ssl.SSLError as exc:
+            if exc.reason == "KEY_VALUES_MISMATCH":
+                raise Unfit(f"{key} is not the key of the certificate in {certificate}") from exc
+            raise Unfit(f"cannot use {certificate} with {key}: {exc.reason or exc}") from exc
+        except OSError as exc:
+            raise Unfit(f"cannot read {certificate} or {key}: {exc.strerror}") from exc
+
+    def over(self, sock: socket.socket) -> "TlsSocket":
+        """Speak TLS over an accepted socket, which is the TlsSocket's from now on."""
+        return TlsSocket(sock, self._context)
+
+
+def _check(path: str, mark: bytes, what: str) -> None:
+    """Raise Unfit where the file cannot be read or has none; OpenSSL would not say which."""
+    try:
+        if mark not in Path(path).read_bytes():
+            raise Unfit(f"{path} holds no {what} in PEM")
+    except OSError as exc:
+        raise Unfit(f"cannot read {path}: {exc.strerror}") from exc
+
+
+def _has_passphrase(key: str) -> str:
+    raise Unfit(f"{key} needs a passphrase, and nobody is there to give it; take it off with: openssl pkey")
+
+
+class TlsSocket:
+    """An accepted socket with the face of a plain one that does not block."""
+
+    def __init__(self, sock: socket.socket, context: ssl.SSLContext) -> None:
+        self._sock = sock
+        self._context = context
+
+    def shake(self) -> int:
+        """Go on with the handshake; return the events to wait for, 0 when it is done. Raises OSError."""
+        try:
+            if not isinstance(self._sock, ssl.SSLSocket):
+                self._sock = self._context.wrap_socket(
+                    self._sock, server_side=True, do_handshake_on_connect=False
+                )
+            self._sock.do_handshake()
+        except ssl.SSLWantReadError:
+            return select.EPOLLIN
+        except ssl.SSLWantWriteError:
+            return select.EPOLLOUT
+        except ssl.SSLError as exc:
+            if exc.reason == "HTTP_REQUEST":
+                socket.socket.send(self._sock, PLAIN_HTTP)
+            raise _broken(exc) from exc
+        return 0
+
+    def recv(self, size: int) -> bytes:
+        """Receive a record or less; b"" at the end. Raises OSError.
+
+        *size* is to be RECORD_BYTES or more: what is left of a record no epoll would tell of.
+        """
+        try:
+            return self._sock.recv(size)
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError) as exc:
+            raise BlockingIOError(errno.EAGAIN, "no whole record yet") from exc
+        except ssl.SSLError as exc:
+            raise _broken(exc) from exc
+
+    def sendmsg(self, parts: Sequence[memoryview]) -> int:
+        """Send some of *parts*; return how many bytes of them. Raises OSError."""
+        data, left = bytearray(), RECORD_BYTES
+        for part in parts:
+            data += part[:left]
+            left = RECORD_BYTES - len(data)
+            if not left:
+                break
+        try:
+            return self._sock.send(data)
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError) as exc:
+            raise BlockingIOError(errno.EAGAIN, "the socket is full") from exc
+        except ssl.SSLError as exc:
+            raise _broken(exc) from exc
+
+    def say_goodbye(self) -> None:
+        """Let the client know that what it has is all there is (section 6.1)."""
+        if isinstance(self._sock, ssl.SSLSocket):
+            with contextlib.suppress(OSError, ValueError):
+                self._sock.unwrap()
+
+    def fileno(self) -> int:
+        return self._sock.fileno()
+
+    def shutdown(self, how: int) -> None:
+        """End the connection below TLS, whatever another thread is doing with it."""
+        socket.socket.shutdown(self._sock, how)
+
+    def close(self) -> None:
+        self._sock.close()
+
+
+def _broken(exc: ssl.SSLError) -> ConnectionResetError:
+    return ConnectionResetError(errno.ECONNRESET, f"TLS: {exc.reason or exc}")
