@@ -17,10 +17,11 @@ THREAD = "01a19bb3-9500-7000-8000-00000000be9c"
 SESSION = "0d0f6c1e-1111-4222-8333-94444555be9c"
 CWD = "/srv/bench"
 _SAID = "the file has no test for an empty list so it fails before the first read returns\n"
-_WORDS = [*_SAID.split(" "), 'return "x";\n', "path\\to\\it", "\t\tif"]
+_WORDS = [*_SAID.split(" ") * 4, 'return "x";\n', "path\\to", "\tif"]
+"""Of a hundred bytes of JSON two are backslashes, as in transcripts of work on code."""
 _FLAVOURS = ([], [], ["`x`", "\n```\n", "\n## So\n"], ["é", "→"])
 """What is among the words too: of every fourth text Markdown, of every fourth what is not ASCII."""
-_LENGTHS = (200, 800, 3000, 9500)
+_LENGTHS = (230, 930, 3500, 11_100)
 _TEXTS = 400
 _BEGAN = datetime(2026, 11, 2, 10, tzinfo=UTC)
 
