@@ -19,6 +19,7 @@ from agents9core.transcript import Visit
 AGENT = frozenset({leaf.name for leaf in LEAVES} | {"transcript", "chat", "chat.md", "agents", "threads"})
 THREAD = frozenset({"title", "cwd", "status", "transcript", "chat", "chat.md"})
 SUBAGENT = frozenset({"model", "transcript", "chat", "chat.md"})
+KEPT = frozenset({"title", "cwd", "model", "started", "transcript", "chat", "chat.md", "agents"})
 """What the directory of each kind of seat may have."""
 
 
@@ -178,9 +179,13 @@ class ChildSeat(Seat):
         self.key = (*parent.key, kind, name, id_)
         self.started_ns = parent.started_ns
         self.shows = shows
+        self._parent = parent
         self._name = name
         self._id = id_
         self._find = find
+
+    def has_ended(self) -> bool:
+        return self._parent.has_ended()
 
     def session(self) -> Session:
         session = self._find().get(self._name)

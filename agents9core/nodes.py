@@ -1,6 +1,7 @@
 """Nodes that know no agent: text of the server's own, and directories whose members are given."""
 
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
@@ -55,6 +56,35 @@ class FixedDirectory(Directory):
 
     def members(self) -> Sequence[Row]:
         return present(self._nodes.values())
+
+
+class LookedDirectory(Directory):
+    """A directory whose members are looked for anew at each listing, and whose look is made from them."""
+
+    serves_seconds: float
+    """How long its look stands: every walk passes here. A listing always looks anew."""
+
+    def __init__(self, name: str, number: int) -> None:
+        self.name = name
+        self._number = number
+        self._looked = (float("-inf"), Stat(0, 0, True, 0, 0))
+
+    @abstractmethod
+    def rows(self) -> list[Row]:
+        """Look for the members."""
+
+    def stat(self) -> Stat:
+        looked, stat = self._looked
+        if time.monotonic() - looked > self.serves_seconds:
+            self.members()
+            stat = self._looked[1]
+        return stat
+
+    def members(self) -> Sequence[Row]:
+        asked = time.monotonic()
+        rows = self.rows()
+        self._looked = (asked, listing_stat(self._number, rows))
+        return rows
 
 
 def present(nodes: Iterable[Node]) -> list[Row]:

@@ -103,6 +103,10 @@ class Resolver:
         """Return the home of a harness's processes that name none themselves."""
         return self.roots.get(harness) or os.path.join(os.path.expanduser("~"), HARNESSES[harness].home)
 
+    def finder(self, harness: str) -> Finder:
+        """Return what knows a harness's sessions."""
+        return self._finders[harness]
+
     def homes(self, harness: str) -> list[str]:
         """Return the homes of a harness: the default one, then those of the processes that run now."""
         kind = HARNESSES[harness]
@@ -137,10 +141,6 @@ class Resolver:
         if session is None:
             raise Gone(f"{agent.harness}/{agent.pid}")
         return session
-
-    def subagents(self, agent: Agent, session: Session) -> Mapping[str, Session]:
-        """Return the subagents that a session of an agent has started, by a name that never changes."""
-        return self._finders[agent.harness].subagents(session)
 
     def cwd(self, agent: Agent) -> str | None:
         """Return the directory that an agent works in: its process's, else what its record says."""

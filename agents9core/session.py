@@ -47,6 +47,8 @@ class Session:
     """idle, busy or waiting, where the harness publishes it."""
     waitingfor: str | None = None
     version: str | None = None
+    started_ns: int = 0
+    """When it began, where its own record says so; 0: it is not asked."""
     record_mtime_ns: int = 0
     """When the harness's own record of these fields was last written; 0 where there is none."""
     threads: tuple["Session", ...] = ()

@@ -11,6 +11,9 @@
             chat.md             the same messages as one growing Markdown file
             agents/<name>/      {model,transcript,chat/,chat.md}: its subagents
             threads/<id>/       {title,cwd,status,transcript,chat/,chat.md}: where one process has several
+      sessions/
+        claude/  codex/  omp/  dsh/  hermes/
+          <session id>/         {title,cwd,model,started,transcript,chat/,chat.md,agents/}: also the ended
       claude/  codex/  omp/  dsh/       the harness's transcript store, byte for byte
       skills/<harness>/<skill>/SKILL.md ...
 
@@ -19,21 +22,23 @@ A file that does not apply is absent. A new leaf is one row of `facts.LEAVES` an
 
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 
 from agents9core import __version__
-from agents9core.entry import AGENT, SUBAGENT, THREAD, ChildSeat, SeatDirectory
+from agents9core.entry import SeatDirectory
 from agents9core.errors import NotFound
 from agents9core.harness import HARNESSES
 from agents9core.identity import PathNumbers
+from agents9core.kept import KeptSessions
+from agents9core.kept_nodes import KeptHarnessDirectory
 from agents9core.mirror import MirrorDirectory, Store
-from agents9core.node import Directory, Node, Row, Stat
-from agents9core.nodes import FixedDirectory, TextFile, listing_stat, present
+from agents9core.node import Directory, Node, Row
+from agents9core.nodes import FixedDirectory, LookedDirectory, TextFile, present
 from agents9core.resolver import Agent, Resolver
-from agents9core.seat import Desk, Reading, Seat
-from agents9core.session import Session, side_chain
+from agents9core.seat import Desk
+from agents9core.seats import AgentSeat
 from agents9core.skills import SkillsDirectory
 from agents9core.transcript import Transcripts
 
@@ -51,6 +56,8 @@ active/HARNESS/PID/      an agent that runs: claude, codex, omp, dsh, hermes
   chat.md                the same messages as one growing Markdown file
   agents/NAME/           its subagents: model, transcript, chat
   threads/ID/            where one process has several threads of its own
+sessions/HARNESS/ID/     a session that the harness's store keeps, also of an agent that has ended:
+                         title, cwd, model, started, transcript, chat, chat.md, agents
 HARNESS/                 the harness's transcript store, byte for byte
 skills/HARNESS/SKILL/    the harness's own skills
 
@@ -58,83 +65,23 @@ Names of messages never change and their text never does. A new message is a new
 """
 
 
-class AgentSeat(Seat):
-    """A process that is an agent."""
-
-    shows = AGENT
-
-    def __init__(self, desk: Desk, resolver: Resolver, agent: Agent) -> None:
-        self.desk = desk
-        self.reading = HARNESSES[agent.harness].reading
-        self.key = ("agent", agent)
-        self.started_ns = resolver.started_ns(agent)
-        self._resolver = resolver
-        self._agent = agent
-
-    def session(self) -> Session:
-        return self._resolver.session(self._agent)
-
-    def cwd(self, session: Session) -> str | None:
-        return self._resolver.cwd(self._agent)
-
-    def subagents(self, chains: Iterable[str]) -> Mapping[str, Seat]:
-        reading = HARNESSES[self._agent.harness].subagent_reading
-        seats: dict[str, Seat] = {
-            name: ChildSeat(self, "agents", name, session.id, self._subagents, reading, SUBAGENT)
-            for name, session in self._subagents().items()
-        }
-        return seats | {chain: self._side_chain(chain, self.session()) for chain in chains}
-
-    def _side_chain(self, chain: str, session: Session) -> Seat:
-        read = HARNESSES[self._agent.harness].side_chain
-        reading = Reading(read(chain)) if read else None
-
-        def find() -> Mapping[str, Session]:
-            now = self.session()
-            return {chain: side_chain(now, chain)} if now.id == session.id else {}
-
-        return ChildSeat(self, "agents", chain, chain, find, reading, SUBAGENT)
-
-    def threads(self) -> Mapping[str, Seat]:
-        return {
-            id_: ChildSeat(self, "threads", id_, id_, self._threads, self.reading, THREAD)
-            for id_ in self._threads()
-        }
-
-    def _subagents(self) -> Mapping[str, Session]:
-        return self._resolver.subagents(self._agent, self.session())
-
-    def _threads(self) -> Mapping[str, Session]:
-        return {session.id: session for session in self.session().threads if session.id}
-
-
-class HarnessDirectory(Directory):
+class HarnessDirectory(LookedDirectory):
     """`active/<harness>/`: the agents of one harness, a directory a pid."""
 
+    serves_seconds = LISTING_SECONDS
+
     def __init__(self, name: str, desk: Desk, resolver: Resolver) -> None:
-        self.name = name
+        super().__init__(name, desk.numbers.block("harness", name))
         self._desk = desk
         self._resolver = resolver
-        self._looked = (float("-inf"), Stat(0, 0, True, 0, 0))
-
-    def stat(self) -> Stat:
-        """Look at the directory. Every walk passes here, so the last listing serves for a while."""
-        looked, stat = self._looked
-        if time.monotonic() - looked > LISTING_SECONDS:
-            self.members()
-            stat = self._looked[1]
-        return stat
 
     def walk(self, name: str) -> Node:
         if not (name.isascii() and name.isdigit()) or name != str(int(name[:20])):
             raise NotFound(name)
         return self._entry(self._resolver.agent(self.name, int(name)))
 
-    def members(self) -> Sequence[Row]:
-        asked = time.monotonic()
-        rows = present(self._entry(agent) for agent in self._resolver.agents(self.name))
-        self._looked = (asked, listing_stat(self._desk.numbers.block("harness", self.name), rows))
-        return rows
+    def rows(self) -> list[Row]:
+        return present(self._entry(agent) for agent in self._resolver.agents(self.name))
 
     def _entry(self, agent: Agent) -> SeatDirectory:
         return SeatDirectory(str(agent.pid), AgentSeat(self._desk, self._resolver, agent))
@@ -161,6 +108,9 @@ def build_tree(resolver: Resolver) -> Directory:
     files = [TextFile(name, text, numbers.block("top", name), now_ns) for name, text in texts]
     harnesses = [HarnessDirectory(name, desk, resolver) for name in HARNESSES]
     active = FixedDirectory("active", numbers.block("active"), harnesses)
+    kept = KeptSessions(resolver)
+    kept_sessions = [KeptHarnessDirectory(name, desk, kept) for name in HARNESSES]
+    sessions = FixedDirectory("sessions", numbers.block("sessions"), kept_sessions)
     mirrors = [
         MirrorDirectory(name, Store(name, harness.stores, partial(resolver.homes, name), numbers))
         for name, harness in HARNESSES.items()
@@ -172,7 +122,7 @@ def build_tree(resolver: Resolver) -> Directory:
         for name, harness in HARNESSES.items()
     ]
     all_skills = FixedDirectory("skills", numbers.block("skills"), skills)
-    return Top(desk, [*files, active, *mirrors, all_skills])
+    return Top(desk, [*files, active, sessions, *mirrors, all_skills])
 
 
 def _stores(resolver: Resolver) -> list[str]:

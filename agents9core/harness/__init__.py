@@ -7,11 +7,21 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from agents9core.harness import claude, claude_chat, codex, codex_argv, codex_chat, dsh, hermes, omp
+from agents9core.harness import (
+    claude,
+    claude_chat,
+    codex,
+    codex_argv,
+    codex_chat,
+    dsh,
+    hermes,
+    omp,
+    omp_store,
+)
 from agents9core.process import Process, ProcessTable
 from agents9core.record import Read
 from agents9core.seat import Reading
-from agents9core.session import Session
+from agents9core.session import Session, Source
 
 
 class Finder(Protocol):
@@ -27,6 +37,15 @@ class Finder(Protocol):
 
     def subagents(self, session: Session) -> Mapping[str, Session]:
         """Return the subagents that a session has started, by a name that never changes."""
+
+    def kept(self, home: str) -> Mapping[str, Source]:
+        """Return the sessions that a home keeps by their ids, each with the file that grew last.
+
+        No subagent's.
+        """
+
+    def kept_session(self, home: str, id: str) -> Session | None:
+        """Return a session that a home keeps; None where it keeps none of this id. *id* may be anything."""
 
 
 def _nobody(_process: Process) -> bool:
@@ -47,6 +66,12 @@ class Unknown:
 
     def subagents(self, session: Session) -> Mapping[str, Session]:
         return {}
+
+    def kept(self, home: str) -> Mapping[str, Source]:
+        return {}
+
+    def kept_session(self, home: str, id: str) -> None:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +132,7 @@ HARNESSES: dict[str, Harness] = {
             ".omp",
             omp.owns,
             omp.Omp,
-            stores=(("agent", "sessions"), ("sessions",)),
+            stores=omp_store.STORES,
             skills=(("agent", "skills"), ("agent", "managed-skills"), ("skills",), ("managed-skills",)),
             homes=omp.homes,
         ),

@@ -16,6 +16,7 @@ import msgspec
 from agents9core.errors import TreeError
 from agents9core.harness import node
 from agents9core.harness.claude_agents import Subagents
+from agents9core.harness.claude_kept import SESSION_ID, Heads, is_session, kept
 from agents9core.process import Process, ProcessTable
 from agents9core.remembered import Remembered
 from agents9core.session import Session, Source
@@ -36,7 +37,6 @@ _SWITCHES = frozenset((
     "--dangerously-skip-permissions", "--allow-dangerously-skip-permissions",
 ))  # fmt: skip
 """Options without a value of their own, which may stand before that."""
-_SESSION_ID = re.compile(r"[0-9A-Za-z_-]{1,128}", re.ASCII)
 _STATUS = ("idle", "busy", "waiting")
 _RECORD_BYTES = 4 << 20
 _RECORD_TRIES = 5
@@ -98,6 +98,7 @@ class Claude:
         self._machine = _machine_id()
         self._lock = threading.Lock()
         self._places: Remembered[tuple[str, str], _Place] = Remembered()
+        self._heads = Heads()
         self.subagents = Subagents().of
 
     def resolve(self, process: Process, home: str, _peers: object = None) -> Session | None:
@@ -111,9 +112,28 @@ class Claude:
             return None
         return self._session(record, mtime_ns, home)
 
+    def kept(self, home: str) -> dict[str, Source]:
+        """Return the sessions below `projects` by id; of one that was moved, what has more in it."""
+        root = Root(os.path.join(home, "projects"))
+        best = {id: paths[0] if len(paths) == 1 else _best(root, paths) for id, paths in kept(root).items()}
+        return {id: Source(root, path) for id, path in best.items() if path is not None}
+
+    def kept_session(self, home: str, id: str) -> Session | None:
+        """Return a session by its id, whoever is in it."""
+        root = Root(os.path.join(home, "projects"))
+        place = self._transcript(root, id) if is_session(id) else None
+        if place is None:
+            return None
+        source = Source(root, place)
+        try:
+            head = self._heads.read(source)
+        except (TreeError, OSError):
+            return None
+        return Session("kept", id=id, cwd=head.cwd, sources=(source,), started_ns=head.started_ns)
+
     def _session(self, record: dict[str, object], mtime_ns: int, home: str) -> Session:
         named = text_of(record, "sessionId") or ""
-        id = named if _SESSION_ID.fullmatch(named) else None
+        id = named if SESSION_ID.fullmatch(named) else None
         root = Root(os.path.join(home, "projects"))
         place = self._transcript(root, id) if id else None
         status = text_of(record, "status")
@@ -199,6 +219,11 @@ def _unwritten(root: Root, id: str | None) -> tuple[str, ...]:
 def _search(root: Root, name: str) -> _Hit | None:
     hits = (_look(root, (project, name)) for project in root.holding(name))
     return max(filter(None, hits), default=None)
+
+
+def _best(root: Root, paths: list[tuple[str, str]]) -> tuple[str, str] | None:
+    best = max(filter(None, (_look(root, path) for path in paths)), default=None)
+    return best.path if best else None
 
 
 def _look(root: Root, path: tuple[str, str]) -> _Hit | None:

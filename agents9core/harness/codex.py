@@ -16,12 +16,12 @@ from agents9core.errors import TreeError
 from agents9core.harness.codex_agents import subagents
 from agents9core.harness.codex_argv import Invocation, is_daemon, parse_argv, uses_daemon
 from agents9core.harness.names import ThreadNames
-from agents9core.harness.rollout import Rollout, Rollouts, parse_uuid
+from agents9core.harness.rollout import Rollout, Rollouts, born_ms, parse_uuid
 from agents9core.harness.threads import Choice, Held, Key, Thread, Tui, assign, choose, doubts, why_none
 from agents9core.lock import Locks, read_locks
 from agents9core.process import OpenFile, Process, ProcessTable, without_deleted
 from agents9core.remembered import Remembered
-from agents9core.session import Session
+from agents9core.session import Session, Source
 from agents9core.store import Root
 
 Peers = Callable[[], Iterable[tuple[Process, str]]]
@@ -119,6 +119,24 @@ class Codex:
                 self._subagent_names[key] = names | self._subagent_names.get(key, {})
                 self._subagents[key] = (now, known)
         return known
+
+    def kept(self, home: str) -> dict[str, Source]:
+        """Return the threads that somebody started, by id, each with its newest file."""
+        threads = self._home(home).rollouts.threads()
+        return {id: Source(rollout.root, rollout.path) for id, rollout in threads.items()}
+
+    def kept_session(self, home: str, id: str) -> Session | None:
+        """Return a thread by its id, whoever has it open."""
+        place = self._home(home)
+        rollout = place.rollouts.newest(id, compressed=True) if parse_uuid(id) == id else None
+        try:
+            stat, header = place.rollouts.header(rollout) if rollout else (None, None)
+        except (TreeError, OSError):
+            return None
+        if stat is None or header is None or not header.own:
+            return None
+        session = _session(place, Thread(id, "kept", stat.mtime_ns, rollout, header), "kept")
+        return replace(session, started_ns=(born_ms(id) or 0) * 1_000_000 or header.started_ns)
 
     def _home(self, path: str) -> Home:
         with self._lock:

@@ -10,6 +10,7 @@ import re
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from agents9core.errors import TreeError
@@ -33,6 +34,8 @@ _TRANSCRIPT = re.compile(r"session(?:\.v(\d{1,6}))?\.jsonl(\.zstd)?", re.ASCII)
 _ESCAPE = re.compile("~([0-9A-F]{4})")
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._~-]{0,254}", re.ASCII)
 _HEAD_BYTES = 64 << 10
+_LATEST_MS = 1 << 42
+"""Some time in 2109."""
 _SETTLED_NS = 80_000_000
 """A lock younger than this may be a subagent's, whose transcript comes a moment later."""
 
@@ -85,6 +88,8 @@ class Header(NamedTuple):
     cwd: str | None
     own: bool
     """Whether it is no subagent's."""
+    started_ns: int
+    """0: it does not say."""
 
 
 class Open(NamedTuple):
@@ -141,6 +146,26 @@ class Dsh:
     def subagents(self, _session: Session) -> Mapping[str, Session]:
         """Return nothing: a subagent's session lies beside, and says in its first record whose it is."""
         return {}
+
+    def kept(self, home: str) -> dict[str, Source]:
+        """Return the sessions in a home by the names of their directories, which are their ids escaped.
+
+        Only those with a transcript that is served.
+        """
+        kept = ((id, self._kept(place)) for id, place in _places(home))
+        return {id: Source(one.place.root, one.path) for id, one in kept if one and one.path}
+
+    def kept_session(self, home: str, id: str) -> Session | None:
+        """Return a session by its id, whoever has it open."""
+        one = next((self._kept(place) for its, place in _places(home) if its == id), None)
+        if one is None:
+            return None
+        return replace(_session(one), id=id, started_ns=one.header.started_ns if one.header else 0)
+
+    def _kept(self, place: Place) -> Open | None:
+        path = place.transcript()
+        one = self._looked("kept", place, path)[0] if path else None
+        return one if one and _is_plain(one) else None
 
     def _chosen(self, process: Process, found: Mapping[str, Open]) -> Open | None:
         threads = {path: Thread(path, one.via, one.written_ns) for path, one in found.items()}
@@ -236,7 +261,22 @@ def parse_header(data: bytes) -> Header | None:
         id=id if id and _ID.fullmatch(id) else None,
         cwd=text_of(record, "cwd"),
         own=record.get("origin") != "subagent",
+        started_ns=_milliseconds(record.get("createdAt")) * 1_000_000,
     )
+
+
+def _milliseconds(value: object) -> int:
+    return value if type(value) is int and 0 <= value <= _LATEST_MS else 0
+
+
+def _places(home: str) -> Iterator[tuple[str, Place]]:
+    """Yield the directories of a home's sessions by the ids that they are named after."""
+    root = Root(os.path.join(home, _STORE))
+    for project in root.names():
+        for name in root.names((project,)):
+            place = Place(root, project, name)
+            if id := _id(place, None):
+                yield id, place
 
 
 def _is_locked(place: Place, inodes: frozenset[int]) -> bool:

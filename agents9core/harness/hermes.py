@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from agents9core.errors import TreeError
 from agents9core.process import OpenFile, Process, ProcessTable, without_deleted
-from agents9core.session import Session
+from agents9core.session import Session, Source
 from agents9core.store import Root, parse_object, text_of
 
 _PYTHON = re.compile(r"python[\d.]*", re.ASCII)
@@ -83,6 +83,13 @@ class Hermes:
     def subagents(self, _session: Session) -> Mapping[str, Session]:
         """Return nothing: they are rows of the database."""
         return {}
+
+    def kept(self, _home: str) -> Mapping[str, Source]:
+        """Return nothing: they are rows of the database."""
+        return {}
+
+    def kept_session(self, _home: str, _id: str) -> None:
+        """Return None, for the same reason."""
 
     def _registered(self, process: Process, home: str, steps: list[str]) -> list[tuple[str | None, int]]:
         """Return the sessions that the registry has for a process, the last used first, and its time."""

@@ -8,7 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from agents9core.errors import TreeError
@@ -25,6 +25,7 @@ from agents9core.harness.omp_store import (
     Transcript,
     homes_of,
     is_file,
+    kept,
     locate,
     main_of,
     of_directory,
@@ -149,6 +150,20 @@ class Omp:
     def subagents(self, session: Session) -> dict[str, Session]:
         """Return the subagents of a session and theirs, by the names that omp gave their files."""
         return subagents(session, self._heads, self._models)
+
+    def kept(self, home: str) -> dict[str, Source]:
+        """Return the sessions that lie in the stores of a home, by the ids in their names."""
+        return {id: Source(*transcript) for id, transcript in kept(home).items()}
+
+    def kept_session(self, home: str, id: str) -> Session | None:
+        """Return a session by the id in its name, whoever is in it."""
+        transcript = kept(home, id).get(id)
+        head = self._head(transcript) if transcript else None
+        if transcript is None or head is None:
+            return None
+        model = self._models.of(transcript)
+        session = self._session("kept", transcript, ())
+        return replace(session, id=id, model=model, started_ns=head.started_ns)
 
     def _session(self, via: str, transcript: Transcript, steps: tuple[str, ...]) -> Session:
         head = self._head(transcript)

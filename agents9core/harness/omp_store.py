@@ -12,11 +12,14 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from agents9core.errors import TreeError
+from agents9core.record import time_ns
 from agents9core.remembered import Remembered
 from agents9core.statx import FileStat
 from agents9core.store import Root, parse_object, text_of
 
 SUFFIX = ".jsonl"
+STORES = (("agent", "sessions"), ("sessions",))
+"""Where the sessions of a home lie: in its `agent`, or in itself where a variable names it."""
 ADVISOR = "__advisor"
 """What the names of the transcripts of advisors begin with, who are no subagents."""
 TOP = Root("/")
@@ -63,6 +66,8 @@ class Head(NamedTuple):
     cwd: str | None = None
     title: str | None = None
     has_header: bool = False
+    started_ns: int = 0
+    """0: it does not say."""
 
 
 def store_of(environ: Mapping[str, str], profile: str | None, home: str, cwd: str | None) -> Store:
@@ -168,6 +173,25 @@ def _dashed(path: str) -> str:
     return re.sub(r"[/\\:]", "-", path)
 
 
+def kept(home: str, id: str = "") -> dict[str, Transcript]:
+    """Return the sessions in the stores of a home by the ids in their names, the newest of each.
+
+    *id*: of the one that is looked for; "": all.
+    """
+    found: dict[str, Transcript] = {}
+    for store in STORES:
+        root = Root(os.path.join(home, *store))
+        for directory in root.names():
+            for name in root.names((directory,)):
+                transcript = Transcript(root, (directory, name))
+                if not name.endswith(f"{id}{SUFFIX}") or name.startswith((".", ADVISOR)):
+                    continue
+                its = transcript.name_id
+                if its and id in ("", its) and name >= found.get(its, transcript).path[-1]:
+                    found[its] = transcript
+    return found
+
+
 def locate(store: Store, path: str) -> Transcript | None:
     """Return the transcript at an absolute path; None where that does not lie inside the store."""
     for base in (store.sessions.path, os.path.realpath(store.sessions.path)):
@@ -232,4 +256,5 @@ def parse_head(data: bytes) -> Head:
         cwd=text_of(header, "cwd"),
         title=text_of(titled, "title") if titled.get("type") in ("title", "session") else None,
         has_header=bool(header),
+        started_ns=time_ns(text_of(header, "timestamp") or "") or 0,
     )

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from agents9core.errors import TreeError
+from agents9core.record import time_ns
 from agents9core.remembered import Remembered
 from agents9core.session import Source
 from agents9core.statx import FileStat
@@ -33,6 +34,8 @@ _CHUNK = 1 << 16
 _NOT_OWN = ("subagent", "memory_consolidation", "guardian_review")
 _SEARCH_SECONDS = 1.0
 _LATER_DAYS = 62
+_MOST_HEADERS = 1 << 14
+"""A listing of all threads looks at one header of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,8 @@ class Header:
     """The thread that started it, where it is a subagent's."""
     nickname: str | None = None
     """What codex calls the subagent."""
+    started_ns: int = 0
+    """When the thread began; 0: it does not say."""
 
 
 def parse_uuid(value: object) -> str | None:
@@ -120,6 +125,7 @@ def parse_header(line: bytes, thread: str) -> Header:
         broken_base=broken,
         parent=parse_uuid(meta.get("parent_thread_id") or _spawn(meta).get("parent_thread_id")),
         nickname=_nickname(meta) or _nickname(_spawn(meta)),
+        started_ns=time_ns(text_of(meta, "timestamp") or "") or 0,
     )
 
 
@@ -170,8 +176,8 @@ class Rollouts:
     def __init__(self, home: str) -> None:
         self.sessions, self.archived = (Root(os.path.join(home, store)) for store in STORES)
         self._lock = threading.Lock()
-        self._headers: Remembered[tuple[str, tuple[str, ...]], _Known] = Remembered()
-        self._newest: Remembered[str, tuple[Rollout | None, str]] = Remembered()
+        self._headers: Remembered[tuple[str, tuple[str, ...]], _Known] = Remembered(_MOST_HEADERS)
+        self._newest: Remembered[tuple[str, bool], tuple[Rollout | None, str]] = Remembered()
         self._bases: Remembered[str, Rollout] = Remembered()
         self._searched: Remembered[str, float] = Remembered()
 
@@ -200,22 +206,23 @@ class Rollouts:
                 self._headers[key] = replace(known, stat=stat)
         return stat, known.header
 
-    def newest(self, thread: str) -> Rollout | None:
-        """Return the newest plain file of a thread.
+    def newest(self, thread: str, *, compressed: bool = False) -> Rollout | None:
+        """Return the newest plain file of a thread; with *compressed*, of any form.
 
         Every day is searched once. What is made later is filed under its own day, which is looked at again
         each time, as far back as the file that is known and two months at most.
         """
         with self._lock:
-            known, since = self._newest.get(thread, (None, ""))
+            known, since = self._newest.get((thread, compressed), (None, ""))
         if known is not None and not _exists(known):
             known, since = None, ""
         elsewhere = [known] if known else self._archived(thread)
         files = [*self._in_days(thread, since), *elsewhere]
-        plain = [file for file in files if file.thread == thread and not file.compressed]
-        found = next(filter(_exists, sorted(plain, key=lambda file: file.age, reverse=True)), None)
+        of_thread = [file for file in files if file.thread == thread and (compressed or not file.compressed)]
+        found = next(filter(_exists, sorted(of_thread, key=lambda file: file.age, reverse=True)), None)
+        since = _first_day(thread) if found is None else _first_later_day(found)
         with self._lock:
-            self._newest[thread] = (found, _first_day(thread) if found is None else _first_later_day(found))
+            self._newest[thread, compressed] = (found, since)
         return found
 
     def base(self, rollout: str) -> Rollout | None:
@@ -246,9 +253,22 @@ class Rollouts:
             self._searched[rollout] = now
         return _best(rollout, self._in_days(rollout, ""))
 
+    def threads(self) -> dict[str, Rollout]:
+        """Return the newest file of each thread that somebody started, of any form, by its name alone."""
+        found: dict[str, Rollout] = {}
+        for rollout in (*_matching(self.sessions, (), ""), *self.since("")):
+            known = found.get(rollout.thread)
+            if known is None or known.age < rollout.age:
+                found[rollout.thread] = rollout
+        return {thread: rollout for thread, rollout in found.items() if self._is_own(rollout)}
+
+    def _is_own(self, rollout: Rollout) -> bool:
+        header = self._header_of(rollout)
+        return header is not None and header.own
+
     def since(self, thread: str) -> Iterator[Rollout]:
-        """Yield the rollouts that were made since a thread was, of every thread."""
-        for day in self._days((), _first_day(thread), "9999"):
+        """Yield the rollouts that were made since a thread was, of every thread; all with ""."""
+        for day in self._days((), _first_day(thread) if thread else "", "9999"):
             yield from _matching(self.sessions, day, "")
         yield from self._archived("")
 

@@ -154,7 +154,7 @@ def test_trap_2_a_subagent_that_wrote_last_is_not_the_session(put, home, resolve
     put(fds=[anna, bob, main])
     session = resolve()
     assert (said(session), files(session)) == (("fd", A), [str(main)])
-    agents = resolver.subagents(resolver.agent("omp", 701), session)
+    agents = resolver.finder("omp").subagents(session)
     assert {name: files(one) for name, one in agents.items()} == {"Anna": [str(anna)], "Anna.Bob": [str(bob)]}
 
 
@@ -181,7 +181,7 @@ def test_trap_6_an_advisor_is_no_subagent_and_an_answer_is_no_transcript(put, ho
     put(fds=[*advisors, main])
     session = resolve()
     assert said(session) == ("fd", A)
-    assert resolver.subagents(resolver.agent("omp", 701), session) == {}
+    assert resolver.finder("omp").subagents(session) == {}
 
 
 def test_an_advisor_of_a_session_that_is_gone_is_no_session(put, home, resolve):
@@ -247,7 +247,7 @@ def test_subagents_of_one_name_are_all_listed(put, home, resolver, resolve):
     ann = home.subagent(main, "Ann")
     again = home.subagent(ann, "Ann")
     put(fds=[main])
-    agents = resolver.subagents(resolver.agent("omp", 701), resolve())
+    agents = resolver.finder("omp").subagents(resolve())
     assert {name: files(one) for name, one in agents.items()} == {"Ann": [str(ann)], "Ann.Ann": [str(again)]}
 
 

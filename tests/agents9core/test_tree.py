@@ -47,7 +47,7 @@ def names(directory):
 
 def test_the_top(root):
     harnesses = ["claude", "codex", "omp", "dsh", "hermes"]
-    assert names(root) == ["version", "roots", "README", "active", *harnesses, "skills"]
+    assert names(root) == ["version", "roots", "README", "active", "sessions", *harnesses, "skills"]
 
 
 def test_every_harness_has_a_directory(root):

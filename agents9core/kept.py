@@ -1,0 +1,78 @@
+"""The sessions that the harnesses' stores keep, of agents that run and of those that have ended.
+
+A session is known by its id. Where several homes of a harness keep one of the same id, the first home's
+counts. What the stores hold is looked at anew for each listing; a single session is looked for by itself.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Mapping
+
+from agents9core.errors import Gone
+from agents9core.remembered import Remembered
+from agents9core.resolver import REUSE_SECONDS, Resolver
+from agents9core.session import Session, Source
+
+log = logging.getLogger(__name__)
+
+
+class KeptSessions:
+    """Finds sessions in the stores. May be used from several threads."""
+
+    def __init__(self, resolver: Resolver) -> None:
+        self._resolver = resolver
+        self._lock = threading.Lock()
+        self._answers: Remembered[tuple[str, str], tuple[float, Session]] = Remembered()
+
+    def all(self, harness: str) -> Mapping[str, Source]:
+        """Return every session of a harness by its id, with the file that grows, or that grew last."""
+        found: dict[str, Source] = {}
+        for home in self._resolver.homes(harness):
+            found = {**self._kept(harness, home), **found}
+        return found
+
+    def session(self, harness: str, id: str) -> Session:
+        """Return the session of this id. Raises Gone where no store keeps it."""
+        asked = time.monotonic()
+        with self._lock:
+            known = self._answers.get((harness, id))
+        if known and asked - known[0] < REUSE_SECONDS:
+            return known[1]
+        for home in self._resolver.homes(harness):
+            if session := self._kept_session(harness, home, id):
+                with self._lock:
+                    self._answers[harness, id] = (asked, session)
+                return session
+        raise Gone(f"{harness}/{id}")
+
+    def subagents(self, harness: str, session: Session) -> Mapping[str, Session]:
+        """Return the subagents that a session has started, by a name that never changes."""
+        return self._resolver.finder(harness).subagents(session)
+
+    def is_running(self, harness: str, id: str) -> bool:
+        """Whether an agent that runs now is in this session, or has it open."""
+        for agent in self._resolver.agents(harness):
+            try:
+                session = self._resolver.session(agent)
+            except Gone:
+                continue
+            if id == session.id or any(id == thread.id for thread in session.threads):
+                return True
+        return False
+
+    # A fault of a finder costs its answer, and nothing else.
+
+    def _kept(self, harness: str, home: str) -> Mapping[str, Source]:
+        try:
+            return self._resolver.finder(harness).kept(home)
+        except Exception:
+            log.exception("%s: the sessions in %s cannot be listed", harness, home)
+            return {}
+
+    def _kept_session(self, harness: str, home: str, id: str) -> Session | None:
+        try:
+            return self._resolver.finder(harness).kept_session(home, id)
+        except Exception:
+            log.exception("%s: session %s in %s cannot be read", harness, id, home)
+            return None

@@ -1,0 +1,60 @@
+"""`sessions/`: what the harnesses' stores keep, of agents that run and of those that have ended."""
+
+from contextlib import suppress
+
+from agents9core.chat import version_of
+from agents9core.entry import SeatDirectory
+from agents9core.errors import Gone, NotFound, TreeError
+from agents9core.kept import KeptSessions
+from agents9core.node import Node, Row, Stat
+from agents9core.nodes import LookedDirectory
+from agents9core.seat import Desk
+from agents9core.seats import KeptSeat
+from agents9core.session import Source
+
+
+class KeptHarnessDirectory(LookedDirectory):
+    """`sessions/<harness>/`: the sessions that its stores keep, a directory an id."""
+
+    serves_seconds = 5.0
+
+    def __init__(self, name: str, desk: Desk, kept: KeptSessions) -> None:
+        super().__init__(name, desk.numbers.block("sessions", name))
+        self._desk = desk
+        self._kept = kept
+
+    def walk(self, name: str) -> Node:
+        try:
+            return KeptDirectory(name, KeptSeat(self._desk, self._kept, self.name, name))
+        except Gone as error:
+            raise NotFound(name) from error
+
+    def rows(self) -> list[Row]:
+        rows = []
+        for id, source in sorted(self._kept.all(self.name).items()):
+            with suppress(Gone):
+                rows.append(Row(id, _stat(self._desk, KeptSeat.key_of(self.name, id), source)))
+        return rows
+
+
+class KeptDirectory(SeatDirectory):
+    """A session that a store keeps. Its look is that of its file, so that thousands are listed at once."""
+
+    def __init__(self, name: str, seat: KeptSeat) -> None:
+        super().__init__(name, seat)
+        self._kept_seat = seat
+
+    def stat(self) -> Stat:
+        seat = self._kept_seat
+        return _stat(seat.desk, seat.key, seat.session().sources[-1])
+
+
+def _stat(desk: Desk, key: tuple[object, ...], source: Source) -> Stat:
+    try:
+        look = source.root.look(source.path)
+    except TreeError as error:
+        raise Gone(source.path[-1]) from error
+    if not look.is_regular:
+        raise Gone(source.path[-1])
+    version = version_of(look.identity, look.size, look.mtime_ns, look.ctime_ns)
+    return Stat(desk.numbers.block("entry", key), version, True, 0, look.mtime_ns)

@@ -1,0 +1,101 @@
+"""The seats of the tree: a process that is an agent, and a session that a store keeps."""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+
+from agents9core.entry import AGENT, KEPT, SUBAGENT, THREAD, ChildSeat
+from agents9core.harness import HARNESSES, Harness
+from agents9core.kept import KeptSessions
+from agents9core.resolver import Agent, Resolver
+from agents9core.seat import Desk, Reading, Seat
+from agents9core.session import Session, side_chain
+
+
+class _HarnessSeat(Seat):
+    """A seat that is no other seat's child."""
+
+    def __init__(self, desk: Desk, harness: Harness) -> None:
+        self.desk = desk
+        self.reading = harness.reading
+        self._harness = harness
+
+    @abstractmethod
+    def _subagents(self) -> Mapping[str, Session]:
+        """Return the subagents that have files of their own, by name. Raises Gone."""
+
+    def subagents(self, chains: Iterable[str]) -> Mapping[str, Seat]:
+        reading = self._harness.subagent_reading
+        seats: dict[str, Seat] = {
+            name: ChildSeat(self, "agents", name, session.id, self._subagents, reading, SUBAGENT)
+            for name, session in self._subagents().items()
+        }
+        return seats | {chain: self._side_chain(chain, self.session()) for chain in chains}
+
+    def _side_chain(self, chain: str, session: Session) -> Seat:
+        read = self._harness.side_chain
+        reading = Reading(read(chain)) if read else None
+
+        def find() -> Mapping[str, Session]:
+            now = self.session()
+            return {chain: side_chain(now, chain)} if now.id == session.id else {}
+
+        return ChildSeat(self, "agents", chain, chain, find, reading, SUBAGENT)
+
+
+class AgentSeat(_HarnessSeat):
+    """A process that is an agent."""
+
+    shows = AGENT
+
+    def __init__(self, desk: Desk, resolver: Resolver, agent: Agent) -> None:
+        super().__init__(desk, HARNESSES[agent.harness])
+        self.key = ("agent", agent)
+        self.started_ns = resolver.started_ns(agent)
+        self._resolver = resolver
+        self._agent = agent
+
+    def session(self) -> Session:
+        return self._resolver.session(self._agent)
+
+    def cwd(self, session: Session) -> str | None:
+        return self._resolver.cwd(self._agent)
+
+    def threads(self) -> Mapping[str, Seat]:
+        return {
+            id_: ChildSeat(self, "threads", id_, id_, self._threads, self.reading, THREAD)
+            for id_ in self._threads()
+        }
+
+    def _subagents(self) -> Mapping[str, Session]:
+        return self._resolver.finder(self._agent.harness).subagents(self.session())
+
+    def _threads(self) -> Mapping[str, Session]:
+        return {session.id: session for session in self.session().threads if session.id}
+
+
+class KeptSeat(_HarnessSeat):
+    """A session that a store keeps, by its id, whoever is in it."""
+
+    shows = KEPT
+
+    def __init__(self, desk: Desk, kept: KeptSessions, harness: str, id: str) -> None:
+        """Raises Gone where there is no such session."""
+        super().__init__(desk, HARNESSES[harness])
+        self.key = self.key_of(harness, id)
+        self._kept = kept
+        self._id = id
+        self.started_ns = self.session().started_ns
+
+    @staticmethod
+    def key_of(harness: str, id: str) -> tuple[object, ...]:
+        """Return the key of the seat of a session."""
+        return ("kept", harness, id)
+
+    def session(self) -> Session:
+        return self._kept.session(self._harness.name, self._id)
+
+    def has_ended(self) -> bool:
+        return not self._kept.is_running(self._harness.name, self._id)
+
+    def _subagents(self) -> Mapping[str, Session]:
+        return self._kept.subagents(self._harness.name, self.session())

@@ -1,0 +1,303 @@
+"""`sessions/`: what the stores keep, also of agents that have ended."""
+
+import json
+import os
+
+import pytest
+import zstandard
+
+from agents9core import kept as kept_module
+from agents9core import resolver as resolver_module
+from agents9core.errors import Gone, NotFound
+from agents9core.harness import codex
+from agents9core.resolver import Resolver
+from agents9core.tree import build_tree
+from tests.agents9core.fakestore import SUBAGENT, CodexHome, DshHome, OmpHome, uuid7
+from tests.e2e.machine import SESSION, THREAD, Machine, claude_line
+
+ENDED = "0d0f6c1e-2222-4222-8333-944445555666"
+MEMBERS = ["cwd", "started", "transcript", "chat", "chat.md"]
+
+
+@pytest.fixture(autouse=True)
+def _every_look_is_fresh(monkeypatch):
+    monkeypatch.setattr(resolver_module, "REUSE_SECONDS", -1)
+    monkeypatch.setattr(kept_module, "REUSE_SECONDS", -1)
+    monkeypatch.setattr(codex, "SUBAGENTS_SECONDS", -1)
+
+
+@pytest.fixture
+def machine(tmp_path):
+    return Machine(tmp_path)
+
+
+@pytest.fixture
+def root(machine, monkeypatch):
+    monkeypatch.setenv("HOME", str(machine.home))
+    return build_tree(Resolver(str(machine.proc)))
+
+
+@pytest.fixture
+def claude(root):
+    return root.walk("sessions").walk("claude")
+
+
+@pytest.fixture
+def codex_sessions(root):
+    return root.walk("sessions").walk("codex")
+
+
+def names(directory):
+    return [row.name for row in directory.members()]
+
+
+def read(node):
+    return node.open().read(0, 1 << 16)
+
+
+def texts(session):
+    chat = session.walk("chat")
+    return [read(chat.walk(row.name)) for row in chat.members()]
+
+
+def claude_file(machine, session, text, project="-srv-demo"):
+    path = machine.home / ".claude" / "projects" / project / f"{session}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def first_line(text, **fields):
+    record = json.loads(claude_line("user", text))
+    return json.dumps({"cwd": "/srv/old", **record, **fields}) + "\n"
+
+
+def test_every_harness_has_a_directory(root):
+    assert names(root.walk("sessions")) == names(root.walk("active"))
+
+
+def test_a_session_whose_agent_has_ended(machine, claude):
+    claude_file(machine, ENDED, first_line("hello") + claude_line("assistant", "and goodbye", 2))
+    assert names(claude) == [SESSION, ENDED]
+    session = claude.walk(ENDED)
+    assert names(session) == MEMBERS
+    assert read(session.walk("cwd")) == b"/srv/old\n"
+    assert read(session.walk("started")) == b"2026-11-02T10:00:01Z\n"
+    assert texts(session) == [b"hello\n", b"and goodbye\n"]
+    assert read(session.walk("transcript")).startswith(b'{"cwd": "/srv/old"')
+
+
+def test_a_session_without_a_directory_and_a_time_has_neither_file(machine, claude):
+    claude_file(machine, ENDED, '{"type":"user","message":{"content":"hi"}}\n')
+    assert names(claude.walk(ENDED)) == ["transcript", "chat", "chat.md"]
+
+
+def test_a_session_that_runs_is_kept_too_and_shares_its_messages(machine, root):
+    active = root.walk("active").walk("claude").walk("601")
+    kept = root.walk("sessions").walk("claude").walk(SESSION)
+    chats = active.walk("chat"), kept.walk("chat")
+    assert [row.stat for row in chats[0].members()] == [row.stat for row in chats[1].members()] != []
+    assert chats[0].stat().path != chats[1].stat().path
+    assert active.stat().path != kept.stat().path
+    machine.says("user", "two", 2)
+    assert texts(kept) == texts(active) == [b"one\n", b"two\n"]
+
+
+def test_a_session_that_goes_on_in_a_process_keeps_its_nodes(machine, claude):
+    path = claude_file(machine, ENDED, first_line("hello"))
+    chat = claude.walk(ENDED).walk("chat")
+    before = chat.members()[0]
+    with path.open("a") as file:
+        file.write(claude_line("user", "once more", 2))
+    assert [before, *chat.members()[1:]] == list(chat.members())
+    assert len(chat.members()) == 2
+
+
+def test_a_session_whose_file_goes_is_gone(machine, claude):
+    path = claude_file(machine, ENDED, first_line("hello"))
+    session = claude.walk(ENDED)
+    message = session.walk("chat").walk("00000000-user")
+    path.unlink()
+    for node in (session, message):
+        with pytest.raises(Gone):
+            node.stat()
+    with pytest.raises(NotFound):
+        claude.walk(ENDED)
+    assert names(claude) == [SESSION]
+
+
+def test_a_last_line_without_a_newline_counts_where_no_agent_is_in_the_session(machine, claude):
+    whole = claude_line("assistant", "the last", 2).rstrip("\n")
+    claude_file(machine, ENDED, first_line("hello") + whole)
+    machine.writes(whole)
+    assert texts(claude.walk(ENDED)) == [b"hello\n", b"the last\n"]
+    assert texts(claude.walk(SESSION)) == [b"one\n"]
+    machine.end(601)
+    assert texts(claude.walk(SESSION)) == [b"one\n", b"the last\n"]
+
+
+@pytest.mark.parametrize(
+    "id",
+    ["..", ".", "", "*", "a/b", "agent-a1", f"{ENDED}.jsonl", f"../-srv-demo/{SESSION}", SESSION.upper(),
+     "x" * 5000, "nul\0", "\udc80", SESSION[:8]],
+)  # fmt: skip
+def test_what_names_no_session(machine, root, id):
+    claude_file(machine, "agent-a1", first_line("hello"))
+    for harness in ("claude", "codex", "omp", "dsh", "hermes"):
+        with pytest.raises(NotFound):
+            root.walk("sessions").walk(harness).walk(id)
+
+
+def test_a_subagent_is_no_session_but_one_s_member(machine, claude, root):
+    claude_file(machine, "agent-a1", first_line("sub", sessionId=ENDED))
+    claude_file(machine, ENDED, first_line("hello"))
+    (machine.transcript.parent / "notes.txt").write_text("no transcript")
+    (machine.transcript.parent / "odd name.jsonl").write_text(first_line("hello"))
+    assert names(claude) == [SESSION, ENDED]
+    agent = claude.walk(ENDED).walk("agents").walk("a1")
+    assert texts(agent) == [b"sub\n"]
+
+
+def test_of_a_session_in_two_projects_the_one_with_messages_counts(machine, claude):
+    claude_file(machine, ENDED, '{"type":"summary","summary":"moved"}\n' * 99, "-srv-a")
+    claude_file(machine, ENDED, first_line("hello"), "-srv-b")
+    claude_file(machine, ENDED, '{"type":"summary","summary":"moved"}\n' * 99, "-srv-c")
+    assert names(claude) == [SESSION, ENDED]
+    session = claude.walk(ENDED)
+    assert texts(session) == [b"hello\n"]
+    (row,) = [row for row in claude.members() if row.name == ENDED]
+    assert row.stat == session.stat()
+
+
+def test_what_is_no_plain_file_is_no_session(machine, claude, tmp_path):
+    (tmp_path / "secret").write_text(first_line("secret"))
+    store = machine.transcript.parent
+    (store / f"{ENDED}.jsonl").symlink_to(tmp_path / "secret")
+    (store / f"{ENDED[:-1]}7.jsonl").mkdir()
+    os.mkfifo(store / f"{ENDED[:-1]}8.jsonl")
+    assert names(claude) == [SESSION]
+    for last in "678":
+        with pytest.raises(NotFound):
+            claude.walk(f"{ENDED[:-1]}{last}")
+
+
+def test_the_look_of_a_session_moves_with_its_file(machine, claude):
+    path = claude_file(machine, ENDED, first_line("hello"))
+    session = claude.walk(ENDED)
+    before = session.stat()
+    assert before.mtime_ns == path.stat().st_mtime_ns
+    with path.open("a") as file:
+        file.write(claude_line("user", "once more", 2))
+    after = session.stat()
+    assert (after.path, after.version != before.version) == (before.path, True)
+    (row,) = [row for row in claude.members() if row.name == ENDED]
+    assert row.stat == after
+
+
+def test_a_fault_of_one_harness_costs_no_other_its_listing(root, monkeypatch, caplog):
+    def fail(*_args):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(codex.Codex, "kept", fail)
+    monkeypatch.setattr(codex.Codex, "kept_session", fail)
+    assert names(root.walk("sessions").walk("codex")) == []
+    with pytest.raises(NotFound):
+        root.walk("sessions").walk("codex").walk(THREAD)
+    assert names(root.walk("sessions").walk("claude")) == [SESSION]
+    assert "ZeroDivisionError" in caplog.text
+
+
+# codex
+
+OLD = uuid7(1_790_000_000_000)
+OTHER = uuid7(1_790_000_500_000, 2)
+
+
+@pytest.fixture
+def store(machine):
+    home = CodexHome.__new__(CodexHome)
+    home.path = machine.home / ".codex"
+    return home
+
+
+def say(path, text):
+    item = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+    record = {"timestamp": "2026-09-22T10:00:00Z", "type": "response_item", "payload": item}
+    with path.open("a") as file:
+        file.write(json.dumps(record) + "\n")
+
+
+def test_codex_s_threads_that_somebody_started(store, codex_sessions):
+    say(store.rollout(OLD, cwd="/srv/old"), "done")
+    store.rollout(OTHER, **SUBAGENT)
+    store.name(OLD, "An old thread")
+    assert names(codex_sessions) == sorted([OLD, THREAD])
+    session = codex_sessions.walk(OLD)
+    assert names(session) == ["cwd", "title", *MEMBERS[1:]]
+    assert read(session.walk("title")) == b"An old thread\n"
+    assert read(session.walk("started")) == b"2026-09-21T14:13:20Z\n"
+    assert texts(session) == [b"done\n"]
+    with pytest.raises(NotFound):
+        codex_sessions.walk(OTHER)
+
+
+def test_a_codex_thread_that_was_archived_or_compressed(store, codex_sessions):
+    archived = store.rollout(OLD, archived=True)
+    say(archived, "in the archive")
+    plain = store.rollout(OTHER)
+    say(plain, "packed")
+    packed = plain.with_name(plain.name + ".zst")
+    packed.write_bytes(zstandard.ZstdCompressor().compress(plain.read_bytes()))
+    whole = plain.read_bytes()
+    plain.unlink()
+    assert names(codex_sessions) == sorted([OLD, OTHER, THREAD])
+    assert texts(codex_sessions.walk(OLD)) == [b"in the archive\n"]
+    assert texts(codex_sessions.walk(OTHER)) == [b"packed\n"]
+    assert read(codex_sessions.walk(OTHER).walk("transcript")) == whole
+
+
+def test_of_a_codex_thread_of_several_files_the_newest_counts(store, codex_sessions):
+    say(store.rollout(OLD), "first")
+    say(store.rollout(OLD, ms=1_790_000_900_000, segment=uuid7(1_790_000_900_000, 9)), "second")
+    assert texts(codex_sessions.walk(OLD)) == [b"second\n"]
+    (row,) = [row for row in codex_sessions.members() if row.name == OLD]
+    assert row.stat == codex_sessions.walk(OLD).stat()
+
+
+def test_a_codex_thread_of_2025_without_a_header(store, codex_sessions):
+    meta = json.dumps({"id": OLD, "timestamp": "2025-09-22T10:00:00Z", "instructions": None})
+    store.rollout(OLD, first=meta)
+    assert "transcript" in names(codex_sessions.walk(OLD))
+
+
+# omp, dsh, hermes
+
+
+def test_omp_s_sessions(machine, root):
+    home = OmpHome(machine.home / ".omp")
+    id_ = uuid7(1_790_000_000_000)
+    main = home.transcript("-srv-demo", id_, title="Omp's", timestamp="2026-09-21T14:13:20.000Z")
+    home.subagent(main, "Anna")
+    home.transcript("-srv-demo", "x_advisor").rename(main.with_name("__advisor_1.jsonl"))
+    sessions = root.walk("sessions").walk("omp")
+    assert names(sessions) == [id_]
+    session = sessions.walk(id_)
+    assert names(session) == ["cwd", "title", "started", "transcript", "agents"]
+    assert read(session.walk("title")) == b"Omp's\n"
+    assert read(session.walk("started")) == b"2026-09-21T14:13:20Z\n"
+    assert names(session.walk("agents")) == ["Anna"]
+
+
+def test_dsh_s_sessions_with_a_transcript_that_is_served(machine, root):
+    home = DshHome(machine.home / ".dsh")
+    home.session("session-a", "session.v3.jsonl", cwd="/srv/demo", createdAt=1_790_000_000_000)
+    home.session("session-b", "session.v4.jsonl.zstd")
+    home.session("session-c", "session.v3.jsonl", origin="subagent")
+    sessions = root.walk("sessions").walk("dsh")
+    assert names(sessions) == ["session-a"]
+    session = sessions.walk("session-a")
+    assert names(session) == ["cwd", "started", "transcript"]
+    assert read(session.walk("started")) == b"2026-09-21T14:13:20Z\n"
+    for other in ("session-b", "session-c"):
+        with pytest.raises(NotFound):
+            sessions.walk(other)
