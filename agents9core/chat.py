@@ -96,14 +96,12 @@ class ChatDirectory(Chat):
         return self._seat.desk.watching.watch(self._seat.key, self._seat.session, wake)
 
     def _look(self) -> Visit | None:
-        """Look at the transcript; its files are closed again, the index and the numbers stay good."""
+        """Look at the transcript; None where there is none yet."""
         if self._held is not None:
-            with self._held.visit() as visit:
-                return visit
-        with self._seat.visit(scan=False) as visit:
-            if visit is not None or self._seat.session().id != self._session:
-                raise Gone("the session has a transcript now")
-            return None
+            return self._held.visit()
+        if self._seat.visit(scan=False) is not None or self._seat.session().id != self._session:
+            raise Gone("the session has a transcript now")
+        return None
 
     def _stat(self, visit: Visit | None) -> Stat:
         if visit is None or visit.index is None:
@@ -125,17 +123,16 @@ class MessageFile(File):
         self._id = id_
 
     def stat(self) -> Stat:
-        with self._held.visit() as visit:
-            index = chat_index(visit, self._id)
-            return Stat(self._number + self._id, 1, False, index.size(self._id), index.time(self._id))
+        index = chat_index(self._held.visit(), self._id)
+        return Stat(self._number + self._id, 1, False, index.size(self._id), index.time(self._id))
 
     def open(self) -> Reader:
-        with self._held.visit() as visit:
-            index = chat_index(visit, self._id)
-            place = index.place(self._id)
-            if place.pieces is None:
-                return ShortReader(self._held, rendered(visit, index, place))
-            return LongReader(self._held, place, place.pieces)
+        visit = self._held.visit()
+        index = chat_index(visit, self._id)
+        place = index.place(self._id)
+        if place.pieces is None:
+            return ShortReader(self._held, rendered(visit, index, place))
+        return LongReader(self._held, place, place.pieces)
 
 
 def chat_index(visit: Visit, id_: int = -1) -> ChatIndex:
@@ -164,8 +161,8 @@ class ShortReader(Reader):
         self._text = text
 
     def read(self, offset: int, count: int) -> bytes:
-        with self._held.visit(scan=False):
-            return self._text[offset : offset + count]
+        self._held.visit(scan=False)
+        return self._text[offset : offset + count]
 
 
 class LongReader(Reader):
@@ -181,9 +178,9 @@ class LongReader(Reader):
     def read(self, offset: int, count: int) -> bytes:
         if offset >= self._place.size or count <= 0:
             return b""
-        with self._held.visit(scan=False) as visit:
-            if not self._start <= offset < self._start + len(self._made):
-                self._make(visit, piece_at(self._pieces, offset))
+        visit = self._held.visit(scan=False)
+        if not self._start <= offset < self._start + len(self._made):
+            self._make(visit, piece_at(self._pieces, offset))
         within = offset - self._start
         data = self._made[within : within + count]
         if not data:
@@ -216,8 +213,7 @@ class TranscriptFile(File):
         self._held = held
 
     def stat(self) -> Stat:
-        with self._held.visit(scan=False) as visit:
-            return transcript_stat(visit)
+        return transcript_stat(self._held.visit(scan=False))
 
     def open(self) -> Reader:
         return TranscriptReader(self._held, self.stat().length)
@@ -247,8 +243,7 @@ class TranscriptReader(Reader):
         self._promised = promised
 
     def read(self, offset: int, count: int) -> bytes:
-        with self._held.visit(scan=False) as visit:
-            data = _tail(visit.files[-1], offset, count)
+        data = _tail(self._held.visit(scan=False).files[-1], offset, count)
         if not data and count and offset < self._promised:
             raise Gone("the transcript has shrunk")
         return data

@@ -29,8 +29,8 @@ class MarkdownFile(File):
         self._held = held
 
     def stat(self) -> Stat:
-        with self._held.visit() as visit:
-            return markdown_stat(visit, chat_index(visit))
+        visit = self._held.visit()
+        return markdown_stat(visit, chat_index(visit))
 
     def open(self) -> Reader:
         self.stat()
@@ -55,15 +55,15 @@ class MarkdownReader(Reader):
 
     def read(self, offset: int, count: int) -> bytes:
         out = bytearray()
-        with self._held.visit() as visit:
-            index = chat_index(visit)
-            while len(out) < count and offset + len(out) < index.markdown_size:
-                at = offset + len(out)
+        visit = self._held.visit()
+        index = chat_index(visit)
+        while len(out) < count and offset + len(out) < index.markdown_size:
+            at = offset + len(out)
+            if not self._start <= at < self._start + len(self._made):
+                self._start, self._made = section_part(visit, index, at)
                 if not self._start <= at < self._start + len(self._made):
-                    self._start, self._made = section_part(visit, index, at)
-                    if not self._start <= at < self._start + len(self._made):
-                        raise Gone("the transcript was rewritten")
-                out += self._made[at - self._start :][: count - len(out)]
+                    raise Gone("the transcript was rewritten")
+            out += self._made[at - self._start :][: count - len(out)]
         return bytes(out)
 
 

@@ -1,7 +1,6 @@
 """An agent's directory, or that of one of its threads: what is known of it, and what it says."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import NamedTuple
@@ -38,12 +37,12 @@ class FactFile(File):
         return TextReader(self._look()[1], self._seat.session)
 
     def _look(self) -> tuple[Stat, bytes]:
-        with glance(self._seat, scan=self._leaf.in_transcript) as seen:
-            shown = self._leaf.show(seen.look)
-            if shown is None:
-                raise Gone(self.name)
-            text = line(shown)
-            return seen.fact_stat(self._number, self._leaf, text), text
+        seen = glance(self._seat, scan=self._leaf.in_transcript)
+        shown = self._leaf.show(seen.look)
+        if shown is None:
+            raise Gone(self.name)
+        text = line(shown)
+        return seen.fact_stat(self._number, self._leaf, text), text
 
 
 @dataclass(frozen=True)
@@ -112,19 +111,17 @@ class Glance:
         return Stat(self.number, version, True, 0, newest_ns)
 
 
-@contextmanager
-def glance(seat: Seat, scan: bool) -> Iterator[Glance]:
+def glance(seat: Seat, scan: bool) -> Glance:
     """Look at a seat. Without *scan* the facts are those that an index happens to hold. Raises Gone."""
     session = seat.session()
     titles = seat.reading.titles if seat.reading else ()
-    with ExitStack() as stack:
-        try:
-            visit = stack.enter_context(seat.visit(scan))
-        except Denied:
-            visit = None
-        index = (visit.index or visit.transcript.index) if visit else None
-        facts = index.facts if index else {}
-        yield Glance(seat, Look(session, partial(seat.cwd, session), seat.started_ns, facts, titles), visit)
+    try:
+        visit = seat.visit(scan)
+    except Denied:
+        visit = None
+    index = (visit.index or visit.transcript.index) if visit else None
+    facts = index.facts if index else {}
+    return Glance(seat, Look(session, partial(seat.cwd, session), seat.started_ns, facts, titles), visit)
 
 
 class SeatDirectory(Directory):
@@ -135,23 +132,22 @@ class SeatDirectory(Directory):
         self._seat = seat
 
     def stat(self) -> Stat:
-        with glance(self._seat, scan=False) as seen:
-            return seen.stat()
+        return glance(self._seat, scan=False).stat()
 
     def walk(self, name: str) -> Node:
-        with glance(self._seat, scan=_asks_transcript(name)) as seen:
-            if not seen.has(name):
-                raise NotFound(name)
-            return FactFile(name, self._seat) if name in BY_NAME else _BRANCHES[name].make(seen)
+        seen = glance(self._seat, scan=_asks_transcript(name))
+        if not seen.has(name):
+            raise NotFound(name)
+        return FactFile(name, self._seat) if name in BY_NAME else _BRANCHES[name].make(seen)
 
     def members(self) -> Sequence[Row]:
-        with glance(self._seat, scan=True) as seen:
-            rows = [
-                Row(name, seen.fact_stat(number, leaf, line(shown)))
-                for name, (number, leaf) in BY_NAME.items()
-                if name in self._seat.shows and (shown := leaf.show(seen.look)) is not None
-            ]
-            branches = [branch.make(seen) for name, branch in _BRANCHES.items() if seen.has(name)]
+        seen = glance(self._seat, scan=True)
+        rows = [
+            Row(name, seen.fact_stat(number, leaf, line(shown)))
+            for name, (number, leaf) in BY_NAME.items()
+            if name in self._seat.shows and (shown := leaf.show(seen.look)) is not None
+        ]
+        branches = [branch.make(seen) for name, branch in _BRANCHES.items() if seen.has(name)]
         return rows + present(branches)
 
 
@@ -223,8 +219,7 @@ class _Branch(NamedTuple):
 
 
 def _subagents(seat: Seat) -> Mapping[str, Seat]:
-    with glance(seat, scan=True) as seen:
-        return seen.subagents
+    return glance(seat, scan=True).subagents
 
 
 def _has_markdown(seen: Glance) -> bool:

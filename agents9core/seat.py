@@ -6,8 +6,8 @@ recycled pid, a `/clear` or an ended process is noticed wherever the node was ke
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from agents9core.errors import Gone, Malformed, NotFound
@@ -39,35 +39,34 @@ class Desk:
         self.watching = Watching()
         self._request = _Request()
 
-    @contextmanager
-    def one_request(self) -> Iterator[None]:
+    def one_request(self) -> AbstractContextManager[object]:
         """Keep each visit until the end, and answer the next one to the same seat from it."""
-        with ExitStack() as stack:
-            self._request.stack, self._request.visits = stack, {}
-            try:
-                yield
-            finally:
-                self._request.stack = None
+        return self._request
 
-    def visit(self, seat: "Seat", scan: bool) -> AbstractContextManager[Visit | None]:
+    def visit(self, seat: "Seat", scan: bool) -> Visit | None:
         """Visit a seat, or give the visit that this request has made already."""
-        stack, visits = self._request.stack, self._request.visits
-        known = visits.get(seat.key) if stack else None
-        if known is None or (scan and known.index is None):
-            if stack is None or len(visits) >= VISITS_KEPT:
-                return seat.look(scan)
-            known = stack.enter_context(seat.look(scan))
-            if known is not None:
-                visits[seat.key] = known
-        return nullcontext(known)
+        visits = self._request.visits
+        if visits is None:
+            return seat.look(scan)
+        visit = visits.get(seat.key)
+        if visit is None or (scan and visit.index is None):
+            visit = seat.look(scan)
+            if visit is not None and (len(visits) < VISITS_KEPT or seat.key in visits):
+                visits[seat.key] = visit
+        return visit
 
 
 class _Request(threading.local):
-    """The request that a thread is answering; no stack: it is in none."""
+    """The request that a thread is answering."""
 
-    def __init__(self) -> None:
-        self.stack: ExitStack | None = None
-        self.visits: dict[tuple[object, ...], Visit] = {}
+    visits: dict[tuple[object, ...], Visit] | None = None
+    """What it has visited; None: the thread is in no request."""
+
+    def __enter__(self) -> None:
+        self.visits = {}
+
+    def __exit__(self, *_: object) -> None:
+        self.visits = None
 
 
 class Seat(ABC):
@@ -106,24 +105,23 @@ class Seat(ABC):
         """Return the directory that the session works in; None where that is not known."""
         return session.cwd
 
-    def visit(self, scan: bool = True) -> AbstractContextManager[Visit | None]:
+    def visit(self, scan: bool = True) -> Visit | None:
         """Open the session's transcript; None where there is none yet, or no plain file.
 
         *scan*: bring the index up to date too. Raises Gone, Denied, Unavailable.
         """
         return self.desk.visit(self, scan)
 
-    @contextmanager
-    def look(self, scan: bool) -> Iterator[Visit | None]:
+    def look(self, scan: bool) -> Visit | None:
         """Open the session's transcript as `visit` does, whatever was looked at before."""
         session = self.session()
+        if not session.sources:
+            return None
         read = self.reading.read if scan and self.reading else None
-        visit = None
-        with ExitStack() as stack:
-            if session.sources:
-                with suppress(NotFound, Malformed):
-                    visit = stack.enter_context(self.desk.transcripts.visit(session, read, self.has_ended))
-            yield visit
+        try:
+            return self.desk.transcripts.visit(session, read, self.has_ended)
+        except (NotFound, Malformed):
+            return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,14 +132,9 @@ class Held:
     transcript: Transcript
     generation: int
 
-    @contextmanager
-    def visit(self, scan: bool = True) -> Iterator[Visit]:
+    def visit(self, scan: bool = True) -> Visit:
         """Open the transcript, if it is still the same. Raises Gone, Denied, Unavailable."""
-        with self.seat.visit(scan) as visit:
-            if (
-                visit is None
-                or visit.transcript is not self.transcript
-                or visit.generation != self.generation
-            ):
-                raise Gone("the transcript is another one now")
-            yield visit
+        visit = self.seat.visit(scan)
+        if visit is None or visit.transcript is not self.transcript or visit.generation != self.generation:
+            raise Gone("the transcript is another one now")
+        return visit

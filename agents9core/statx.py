@@ -9,7 +9,9 @@ import stat as modes
 import struct
 from typing import NamedTuple
 
-_libc = ctypes.CDLL(None, use_errno=True)
+_statx = ctypes.CDLL(None, use_errno=True).statx
+_statx.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_uint, ctypes.c_void_p)
+_Buffer = ctypes.c_char * 256
 _AT_SYMLINK_NOFOLLOW = 0x100
 _AT_EMPTY_PATH = 0x1000
 _BASIC_AND_BTIME = 0xFFF
@@ -28,6 +30,8 @@ class FileStat(NamedTuple):
     ctime_ns: int
     btime_ns: int | None
     """Birth; None where the file system keeps none."""
+    links: int = 1
+    """How many names it has; 0: it was removed, or another file has taken its place."""
 
     @property
     def is_regular(self) -> bool:
@@ -50,12 +54,12 @@ def statx(fd: int, name: str = "") -> FileStat:
 
     Raises OSError.
     """
-    buffer = ctypes.create_string_buffer(256)
+    buffer = _Buffer()
     flags = _AT_SYMLINK_NOFOLLOW if name else _AT_EMPTY_PATH
-    if _libc.statx(fd, os.fsencode(name), flags, _BASIC_AND_BTIME, buffer):
+    if _statx(fd, os.fsencode(name), flags, _BASIC_AND_BTIME, buffer):
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
-    (mask, _, _, _, _, _, mode, ino, size, _, _, _, _, born, born_ns, changed, changed_ns,
+    (mask, _, _, links, _, _, mode, ino, size, _, _, _, _, born, born_ns, changed, changed_ns,
      modified, modified_ns, _, _, major, minor) = _LAYOUT.unpack_from(buffer)  # fmt: skip
     return FileStat(
         dev=os.makedev(major, minor),
@@ -65,4 +69,5 @@ def statx(fd: int, name: str = "") -> FileStat:
         mtime_ns=modified * 1_000_000_000 + modified_ns,
         ctime_ns=changed * 1_000_000_000 + changed_ns,
         btime_ns=born * 1_000_000_000 + born_ns if mask & _BTIME else None,
+        links=links,
     )

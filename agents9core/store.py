@@ -8,7 +8,7 @@ followed once, at the root (DESIGN section 3).
 import errno
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
@@ -30,6 +30,18 @@ _REFUSED: dict[int | None, type[TreeError]] = {
 }
 
 
+class Descriptor:
+    """An open file, for as long as somebody holds this: then it is closed."""
+
+    __slots__ = ("fd",)
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:
+        close(self.fd)
+
+
 @dataclass(frozen=True, slots=True)
 class Root:
     """A directory that files are opened below; it need not exist yet."""
@@ -47,17 +59,19 @@ class Root:
             raise
         return fd
 
+    def hold(self, parts: tuple[str, ...]) -> tuple[Descriptor, FileStat]:
+        """Open a regular file and look at it, as `open` does."""
+        held = Descriptor(self._open(parts, _FILE))
+        stat = statx(held.fd)
+        if not stat.is_regular:
+            raise Malformed(f"{'/'.join(parts)} is not a regular file")
+        return held, stat
+
     @contextmanager
     def opened(self, parts: tuple[str, ...]) -> Iterator[tuple[int, FileStat]]:
-        """Open a regular file and look at it, as `open` does; close it at the end."""
-        fd = self._open(parts, _FILE)
-        try:
-            stat = statx(fd)
-            if not stat.is_regular:
-                raise Malformed(f"{'/'.join(parts)} is not a regular file")
-            yield fd, stat
-        finally:
-            os.close(fd)
+        """Open a regular file and look at it, as `open` does, until the end of the block."""
+        held, stat = self.hold(parts)
+        yield held.fd, stat
 
     def read(self, parts: tuple[str, ...], limit: int) -> bytes:
         """Return a small file's bytes, up to *limit*. Raises as `open` does."""

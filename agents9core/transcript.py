@@ -4,7 +4,8 @@ A transcript is the files of a session in order: what it was forked from, up to 
 grows. It is known by the files' identities; when one of them shrinks, is born anew or is rewritten in
 place, the next generation begins, with other path numbers, and what is held of the old one is Gone.
 
-    visit(sources) ── open each file from its pinned root
+    visit(sources) ── nothing moved since the last one? → that (`standing`)
+      └─ open each file from its pinned root
       └─ Transcript.look ── one statx a file, fingerprints where that leaves a doubt → same generation?
            └─ Transcript.scan ── read what is new, whole lines → ChatIndex.take
 
@@ -16,8 +17,7 @@ import threading
 import time
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
@@ -29,7 +29,9 @@ from agents9core.inflated import Inflated
 from agents9core.lines import LONGEST, LineScanner
 from agents9core.record import Read
 from agents9core.session import Session, Source
+from agents9core.standing import Standing
 from agents9core.statx import FileStat, statx
+from agents9core.store import Descriptor
 from agents9core.witness import Verdict, Witness
 from agents9core.zst import LARGEST
 
@@ -39,17 +41,29 @@ _CHUNK = 1 << 20
 
 
 class OpenFile(NamedTuple):
-    """One file of a transcript, open during one visit."""
+    """One file of a transcript, open as long as a visit of it is there."""
 
-    fd: int
+    held: Descriptor
     stat: FileStat
     limit: int | None
     inflated: bool
     """Whether it stands for a compressed file, whose look *stat* is but for the size."""
 
+    @property
+    def fd(self) -> int:
+        """Its descriptor."""
+        return self.held.fd
+
     def again(self) -> "OpenFile":
         """Look at it again. Raises OSError."""
         return self if self.inflated else self._replace(stat=statx(self.fd))
+
+    def has_moved(self) -> bool:
+        """Whether it was written, or anything else was done to it, since. Raises OSError."""
+        now, seen = os.fstat(self.held.fd), self.stat
+        return (now.st_ctime_ns, now.st_mtime_ns, now.st_size, now.st_nlink) != (
+            seen.ctime_ns, seen.mtime_ns, seen.size, seen.links
+        )  # fmt: skip
 
     @property
     def end(self) -> int:
@@ -65,6 +79,11 @@ class _Progress:
         self.scanner = LineScanner()
         self.tail_tried = 0
         """Where the file ended when its last line, without a newline, was tried for a whole object."""
+
+    @property
+    def awaits_end(self) -> bool:
+        """Whether there is a last line without a newline that was not tried yet."""
+        return self.scanner.line_start < self.scanner.scanned != self.tail_tried
 
 
 class Transcript:
@@ -122,7 +141,7 @@ class Transcript:
         """
         progress = self._progress[-1]
         begin, end = progress.scanner.line_start, progress.scanner.scanned
-        if self.index is None or not begin < end <= begin + LONGEST or progress.tail_tried == end:
+        if self.index is None or not progress.awaits_end or end - begin > LONGEST:
             return
         if not has_ended():
             return
@@ -130,6 +149,15 @@ class Transcript:
         progress.tail_tried = end
         if self.index.take_whole(tail, sum(file.end for file in files[:-1]) + begin):
             progress.scanner.line_start = end
+
+    def is_settled(self, files: list[OpenFile]) -> bool:
+        """Whether another look that finds the files unmoved would find the same of them."""
+        if len(self._progress) < len(files) or self._progress[-1].awaits_end:
+            return False
+        if any(file.inflated for file in files):
+            return False
+        pairs = zip(files, self._progress, strict=False)
+        return all(progress.witness.is_settled(file.stat) for file, progress in pairs)
 
     def _begin_again(self) -> None:
         self.generation += 1
@@ -180,7 +208,7 @@ def _take_last_line(file: OpenFile, scanner: LineScanner, base: int, index: Chat
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One look at a transcript, while its files are open."""
+    """One look at a transcript, whose files are open as long as it is there."""
 
     transcript: Transcript
     generation: int
@@ -188,6 +216,8 @@ class Visit:
     files: list[OpenFile]
     index: ChatIndex | None
     """Up to date where the visit was asked to read; else None."""
+    is_settled: bool = False
+    """Whether a look that finds its files unmoved would find the same."""
 
     @property
     def name(self) -> str:
@@ -198,6 +228,16 @@ class Visit:
     def stat(self) -> FileStat:
         """The look at the file that grows."""
         return self.files[-1].stat
+
+    def stands(self) -> bool:
+        """Whether another look would find the same."""
+        transcript = self.transcript
+        if self.generation != transcript.generation or self.index not in (None, transcript.index):
+            return False
+        try:
+            return not any(file.has_moved() for file in self.files)
+        except OSError:
+            return False
 
     def read(self, at: int, count: int) -> bytes:
         """Return *count* bytes of the transcript from *at*.
@@ -223,52 +263,55 @@ class Transcripts:
         self._budget_bytes = budget_bytes
         self._known: dict[tuple[object, ...], Transcript] = {}
         self._inflated = Inflated()
+        self._standing: Standing[Visit] = Standing()
         self._recent: OrderedDict[Transcript, int] = OrderedDict()
         """Those with an index, the one used last at the end, and the bytes that each holds."""
         self._held_bytes = 0
         self._lock = threading.Lock()
 
-    @contextmanager
     def visit(
         self, session: Session, read: Read | None, has_ended: Callable[[], bool] = lambda: False
-    ) -> Iterator[Visit]:
+    ) -> Visit:
         """Open a session's transcript and look at it; with *read* also bring its index up to date.
 
         *has_ended*: whether nobody is writing it, asked where its last line has no newline.
         A base that is not there, or is damaged, is missing. Raises NotFound where the file that grows is not
         there, Denied, Malformed, or Unavailable.
         """
-        with ExitStack() as stack:
-            looked_ns = time.time_ns()
-            try:
-                files, missing_base = self._open_all(stack, session)
-                transcript = self._transcript(files, missing_base, session.chain)
-                visit = self._look(transcript, files, looked_ns, read, missing_base, has_ended)
-            except OSError as error:
-                raise Unavailable(str(error)) from error
-            yield visit
+        place = (session.sources, session.missing_base, session.chain)
+        standing = self._standing.get(place)
+        if standing and (read is None or standing.index is not None) and standing.stands():
+            return standing
+        opened, looked_ns = time.monotonic(), time.time_ns()
+        try:
+            files, missing_base = self._open_all(session)
+            transcript = self._transcript(files, missing_base, session.chain)
+            visit = self._look(transcript, files, looked_ns, read, missing_base, has_ended)
+        except OSError as error:
+            raise Unavailable(str(error)) from error
+        if visit.is_settled:
+            self._standing.put(place, visit, opened)
+        return visit
 
-    def _open_all(self, stack: ExitStack, session: Session) -> tuple[list[OpenFile], str | None]:
+    def _open_all(self, session: Session) -> tuple[list[OpenFile], str | None]:
         """Open the files in order, from after the last base that cannot be had; say which that is."""
         files: list[OpenFile] = []
         missing_base = session.missing_base
         for source in session.sources:
             try:
-                files.append(self._open(stack, source))
+                files.append(self._open(source))
             except (NotFound, Malformed, TooLarge):
                 if source is session.sources[-1]:
                     raise
                 files, missing_base = [], source.path[-1]
         return files, missing_base
 
-    def _open(self, stack: ExitStack, source: Source) -> OpenFile:
-        fd, stat = stack.enter_context(source.root.opened(source.path))
+    def _open(self, source: Source) -> OpenFile:
+        held, stat = source.root.hold(source.path)
         if source.compressed:
-            fd, size = stack.enter_context(
-                self._inflated.opened(fd, stat, LARGEST if source.limit is None else source.limit)
-            )
-            stat = stat._replace(size=size)
-        return OpenFile(fd, stat, source.limit, source.compressed)
+            held = self._inflated.hold(held.fd, stat, LARGEST if source.limit is None else source.limit)
+            stat = stat._replace(size=os.fstat(held.fd).st_size)
+        return OpenFile(held, stat, source.limit, source.compressed)
 
     def _transcript(self, files: list[OpenFile], missing_base: str | None, chain: str | None) -> Transcript:
         key = (missing_base, chain, *((*file.stat.identity, file.limit) for file in files))
@@ -287,14 +330,10 @@ class Transcripts:
         missing_base: str | None,
         has_ended: Callable[[], bool],
     ) -> Visit:
-        if read is None and not transcript.lock.acquire(blocking=False):
+        if not transcript.lock.acquire(blocking=read is not None):
             # It is being read, and so was just looked at: what is known of it now will do.
             return Visit(transcript, transcript.generation, transcript.number, files, None)
-        with ExitStack() as held:
-            if read is None:
-                held.callback(transcript.lock.release)
-            else:
-                held.enter_context(transcript.lock)
+        try:
             if looked_ns <= transcript.looked_ns:
                 looked_ns = time.time_ns()
                 files = [file.again() for file in files]
@@ -305,7 +344,10 @@ class Transcripts:
                 index = transcript.scan(files, looked_ns, read, missing_base)
                 transcript.take_tail(files, has_ended)
                 self._use(transcript, index.nbytes)
-            return Visit(transcript, transcript.generation, transcript.number, files, index)
+            is_settled = transcript.is_settled(files)
+            return Visit(transcript, transcript.generation, transcript.number, files, index, is_settled)
+        finally:
+            transcript.lock.release()
 
     def _use(self, transcript: Transcript, nbytes: int) -> None:
         """Count *transcript* as the one used last, and drop indexes that are over the budget."""

@@ -64,6 +64,10 @@ class Witness:
         self.seen = stat
         self._looked_ns = looked_ns
 
+    def is_settled(self, stat: FileStat) -> bool:
+        """Whether *stat* is the last look, so long after the last write that an equal one is SAME."""
+        return stat is self.seen and self._looked_ns - stat.ctime_ns > _RACY_NS
+
     def _edges_hold(self, fd: int) -> bool:
         """Whether the first and last bytes that were covered still stand."""
         size = len(self._head)

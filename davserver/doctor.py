@@ -115,12 +115,12 @@ class Doctor:
         if not session.sources:
             return found
         try:
-            with self._transcripts.visit(session, read) as visit:
-                if visit.index is None:
-                    found.trouble = "transcripts of this harness are not read into messages"
-                else:
-                    found.messages, found.skipped = len(visit.index), visit.index.skipped
-                    found.skipped_at = visit.index.skipped_at[:OFFSETS_SHOWN]
+            index = self._transcripts.visit(session, read).index
+            if index is None:
+                found.trouble = "transcripts of this harness are not read into messages"
+            else:
+                found.messages, found.skipped = len(index), index.skipped
+                found.skipped_at = index.skipped_at[:OFFSETS_SHOWN]
         except TreeError as error:
             found.trouble = _clean(f"{type(error).__name__}: {error}")
         return found

@@ -61,8 +61,8 @@ class MadeSeat(Seat):
         return ChatDirectory(self, self.held(), self.id)
 
     def held(self):
-        with self.visit(scan=False) as visit:
-            return Held(self, visit.transcript, visit.generation) if visit else None
+        visit = self.visit(scan=False)
+        return Held(self, visit.transcript, visit.generation) if visit else None
 
     def write(self, *lines):
         self.path.write_bytes(b"".join(lines))
@@ -255,10 +255,8 @@ def test_an_index_dropped_for_room_and_made_again_gives_the_same(tmp_path):
     node, before = chat.walk("00000001-user"), (list(chat.members()), chat.stat())
     reader = node.open()
     (tmp_path / "other").write_bytes(said("c"))
-    with seat.desk.transcripts.visit(
-        Session("test", sources=(Source(seat.root, ("other",)),)), claude_chat.read
-    ):
-        pass
+    other = Session("test", sources=(Source(seat.root, ("other",)),))
+    seat.desk.transcripts.visit(other, claude_chat.read)
     assert (list(chat.members()), chat.stat()) == before
     assert (node.stat(), reader.read(0, 9)) == (before[0][1].stat, b"b\n")
 
@@ -550,9 +548,8 @@ def test_a_piece_that_is_no_longer_there_is_gone(seat, unseen, monkeypatch, spoi
 def test_a_message_past_the_end_of_a_smaller_index_is_gone(seat, monkeypatch):
     seat.write(said("a"), said("b"))
     node = seat.chat().walk("00000001-user")
-    with seat.visit() as visit:
-        smaller = index_module.ChatIndex(claude_chat.read, 0)
-        monkeypatch.setattr(visit.transcript, "scan", lambda *_: smaller)
+    smaller = index_module.ChatIndex(claude_chat.read, 0)
+    monkeypatch.setattr(seat.visit().transcript, "scan", lambda *_: smaller)
     for operation in (node.stat, node.open):
         with pytest.raises(Gone):
             operation()

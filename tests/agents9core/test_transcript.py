@@ -4,6 +4,7 @@ import errno
 import os
 import threading
 import time
+from contextlib import nullcontext
 
 import pytest
 import zstandard
@@ -11,12 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents9core import lines as lines_module
+from agents9core import standing as standing_module
 from agents9core import transcript as transcript_module
 from agents9core.errors import Denied, Gone, Malformed, NotFound, Unavailable
 from agents9core.harness import claude_chat, codex_chat
 from agents9core.identity import PathNumbers
 from agents9core.record import read_object
 from agents9core.render import make, render
+from agents9core.resolver import REUSE_SECONDS
 from agents9core.session import Session, Source
 from agents9core.store import Root
 from agents9core.transcript import Transcripts
@@ -56,7 +59,7 @@ class Scene:
     def visit(self, *sources, read=claude_chat.read, missing_base=None, has_ended=lambda: False):
         sources = sources or (Source(self.root, (self.path.name,)),)
         session = Session("test", sources=sources, missing_base=missing_base)
-        return self.transcripts.visit(session, read, has_ended)
+        return nullcontext(self.transcripts.visit(session, read, has_ended))
 
     def texts(self, *sources, **how):
         with self.visit(*sources, **how) as visit:
@@ -761,6 +764,106 @@ def test_few_inflated_files_are_kept(tmp_path, monkeypatch):
         fork.put("own", answer("b"))
         assert fork.texts() == ["a", "b"]
     assert len(os.listdir("/proc/self/fd")) == open_before + 2
+
+
+# A visit that stands
+
+
+@pytest.fixture
+def settled(scene, monkeypatch):
+    """A transcript that was looked at long enough after it was written, and none of its visits too old."""
+    monkeypatch.setattr(standing_module, "STANDS_SECONDS", 3600)
+    scene.path.write_bytes(said("one") + said("two") * 3)
+    tick()
+    scene.identity()
+    return scene
+
+
+def one_visit(scene, **how):
+    with scene.visit(**how) as visit:
+        return visit
+
+
+def test_a_second_look_at_what_has_not_moved_opens_nothing(settled, monkeypatch):
+    first = one_visit(settled)
+    monkeypatch.setattr("agents9core.store.os.open", None)
+    assert one_visit(settled) is first
+    assert one_visit(settled, read=None) is first
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_visit_does_not_stand_once_its_file_is_another(settled, change):
+    before = settled.identity()
+    change(settled.path)
+    assert settled.identity()[2] != before[2]
+    assert settled.texts() == Scene(settled.path.parent).texts()
+
+
+def test_a_visit_does_not_stand_once_its_file_has_grown(settled):
+    settled.append(said("three"))
+    assert settled.texts()[-1] == "three"
+
+
+@pytest.mark.parametrize("take_away", [os.unlink, lambda path: path.rename(path.with_name("away"))])
+def test_a_visit_does_not_stand_once_its_file_has_gone(settled, take_away):
+    take_away(settled.path)
+    with pytest.raises(NotFound), settled.visit():
+        pass
+
+
+def test_a_visit_does_not_stand_once_its_index_was_dropped(settled):
+    first = one_visit(settled)
+    first.transcript.index = None
+    assert one_visit(settled).index is not first.index
+
+
+def test_a_look_without_an_index_does_not_stand_for_one_with_it(scene):
+    scene.path.write_bytes(said("one"))
+    tick()
+    scene.identity(read=None)
+    assert scene.texts() == ["one"]
+
+
+def test_another_directory_in_the_place_of_one_above_is_seen_soon(tmp_path):
+    above = tmp_path / "above"
+    above.mkdir()
+    scene = Scene(above)
+    scene.path.write_bytes(said("one"))
+    tick()
+    scene.identity()
+    above.rename(tmp_path / "away")
+    above.mkdir()
+    scene.path.write_bytes(said("other"))
+    until = time.monotonic() + standing_module.STANDS_SECONDS
+    while scene.texts() != ["other"]:
+        assert time.monotonic() < until + 1
+    assert standing_module.STANDS_SECONDS <= REUSE_SECONDS
+
+
+def test_what_is_not_looked_at_any_more_is_closed(scene, monkeypatch):
+    monkeypatch.setattr(standing_module, "_SWEEP_SECONDS", 0.01)
+    open_before = len(os.listdir("/proc/self/fd"))
+    scene.path.write_bytes(said("one"))
+    tick()
+    scene.identity()
+    assert len(os.listdir("/proc/self/fd")) == open_before + 1
+    until = time.monotonic() + 10
+    while len(os.listdir("/proc/self/fd")) > open_before:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def test_few_visits_are_kept_open(tmp_path, monkeypatch):
+    monkeypatch.setattr(standing_module, "_MOST", 2)
+    open_before = len(os.listdir("/proc/self/fd"))
+    scene = Scene(tmp_path)
+    names = [f"{number}.jsonl" for number in range(6)]
+    for name in names:
+        (tmp_path / name).write_bytes(said("one"))
+    tick()
+    for name in names:
+        scene.texts(Source(scene.root, (name,)))
+    assert len(os.listdir("/proc/self/fd")) <= open_before + 2
 
 
 # Several readers
