@@ -13,6 +13,7 @@ import grp
 import logging
 import os
 import pwd
+import resource
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -31,6 +32,7 @@ from davserver.app import App
 from davserver.doctor import Doctor, as_text
 from davserver.doctor import as_json as diagnoses_as_json
 from davserver.http import HttpDoor
+from davserver.log import log_to_stderr
 from davserver.ninep.server import Server
 from davserver.ninep.shape import Owner
 from davserver.passwd import PasswordFile, Unfit, set_password
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 
 HTTP_DEFAULT = "127.0.0.1:8564"
 NINEP_DEFAULT = "127.0.0.1:5640"
+DESCRIPTORS = 65536
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 T = TypeVar("T")
 A = TypeVar("A", Tcp, Tcp | Unix)
@@ -53,7 +56,7 @@ logger = logging.getLogger("agents9")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; return its exit status: 0, 1 where the system refuses, 2 for a bad command line."""
     options = _parser().parse_args(argv)
-    logging.basicConfig(format="agents9: %(message)s", level=logging.INFO)
+    log_to_stderr()
     run: Callable[[argparse.Namespace], int] = options.run
     return run(options)
 
@@ -228,6 +231,7 @@ def _serve(options: argparse.Namespace) -> int:
         print(f"agents9: {exc}", file=sys.stderr)
         return 2
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    _allow_descriptors()
     logging.getLogger("davserver.ninep.trace").setLevel(logging.DEBUG if options.trace_9p else logging.INFO)
     if not wanted and not wanted_9p:
         print("agents9: both doors are none; give one of them an address", file=sys.stderr)
@@ -240,8 +244,7 @@ def _serve(options: argparse.Namespace) -> int:
         http = HttpDoor(app, wanted, peers, passwords is not None, tls)
         listeners = [_listen(ninep, address) for address in wanted_9p]
     except OSError as exc:
-        reason = os.strerror(exc.errno) if exc.errno else exc.strerror
-        print(f"agents9: cannot listen on {exc.filename}: {reason}", file=sys.stderr)
+        print(f"agents9: cannot listen on {exc.filename}: {exc.strerror}", file=sys.stderr)
         return 1
     http.start()
     ninep.start()
@@ -272,13 +275,21 @@ def _check_reach(wanted: list[Tcp], *, is_safe: bool) -> None:
             raise Unfit(not_private(address, "give --password-file, --tls-cert and --tls-key too, or "))
 
 
+def _allow_descriptors() -> None:
+    """Take as many descriptors as the system lets us: the usual 1024 are few for clients that wait."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
 def _say(http: HttpDoor, listeners: list[Tcp | Unix], root: Directory) -> None:
     """Print the addresses in use, and where to begin if nobody is there to be listened to."""
     lines = [f"{http.scheme}://{Tcp(*address)}/" for address in http.addresses]
     lines += [f"9p {address}" for address in listeners]
     if not anybody(root):
         lines.append("no agent runs now; start one, or stop this and see a made one talk: make demo")
-    print("\n".join(lines), flush=True)
+    _write("\n".join(lines))
 
 
 def _listen(server: Server, address: Tcp | Unix) -> Tcp | Unix:
@@ -288,7 +299,8 @@ def _listen(server: Server, address: Tcp | Unix) -> Tcp | Unix:
             return Tcp(*server.listen_tcp(*address))
         server.listen_unix(address.path)
     except OSError as exc:
-        raise OSError(exc.errno, exc.strerror or str(exc), str(address)) from exc
+        reason = (exc.strerror or str(exc)).partition(" (while")[0]  # create_server names the address too
+        raise OSError(exc.errno, reason, str(address)) from exc
     return address
 
 

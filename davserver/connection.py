@@ -77,6 +77,8 @@ class Connection(HTTPConnection):
         self.admitted = server.peers.admits(sock)
         self.is_heard = self.admitted or server.hears_strangers
         self.known_as = "" if self.admitted else _known_as(server.peers, sock)
+        self.is_one_too_many = not self.admitted and not server.strangers.enter(self.known_as)
+        self._is_counted = not self.admitted and not self.is_one_too_many
         sock.settimeout(0)
         self._tls = server.tls and server.tls.over(sock)
         super().__init__(server, self._tls or sock, self._file)
@@ -209,6 +211,9 @@ class Connection(HTTPConnection):
             self.socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
+        if self._is_counted:
+            self._is_counted = False
+            self.server.strangers.leave(self.known_as)
         self.server.open_connections.discard(self)
         super().close()
 

@@ -28,6 +28,7 @@ from davserver.connection import MAX_HEADER_BYTES, Connection
 from davserver.gateway import Gateway
 from davserver.parker import Parker
 from davserver.peer import Peers
+from davserver.strangers import Strangers
 
 if TYPE_CHECKING:
     from davserver.tls import Tls
@@ -62,6 +63,7 @@ class Server(wsgi.Server):
         app: WSGIApplication,
         peers: Peers,
         hears_strangers: bool,
+        strangers: Strangers,
         tls: "Tls | None",
     ) -> None:
         address = listener.getsockname()[:2]
@@ -70,6 +72,7 @@ class Server(wsgi.Server):
         self.socket = listener
         self.peers = peers
         self.hears_strangers = hears_strangers
+        self.strangers = strangers
         self.tls = tls
         self.open_connections: set[Connection] = set()
         self.parker: Parker[Connection] = Parker(self.requests.put)
@@ -97,8 +100,11 @@ class Server(wsgi.Server):
                 time.sleep(ACCEPT_PAUSE_SECONDS)
 
     def process_conn(self, conn: Connection) -> None:
-        """Let a new connection wait for its first request."""
-        self.parker.park(conn)
+        """Let a new connection wait for its first request, but not one too many of a stranger."""
+        if conn.is_one_too_many:
+            conn.close()
+        else:
+            self.parker.park(conn)
 
     def put_conn(self, conn: Connection) -> None:
         """Let a connection wait: for its next request, or to go on with its answer."""
@@ -153,7 +159,10 @@ class HttpDoor:
                     undo.callback(listener.close)
             undo.pop_all()
         self.scheme = "https" if tls else "http"
-        self._servers = [Server(listener, app, peers, hears_strangers, tls) for listener in listeners]
+        strangers = Strangers()
+        self._servers = [
+            Server(listener, app, peers, hears_strangers, strangers, tls) for listener in listeners
+        ]
         self._threads = [threading.Thread(target=server.serve, name="http-door") for server in self._servers]
 
     @property

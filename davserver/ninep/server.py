@@ -4,9 +4,10 @@ One thread accepts for all listeners; each connection has a thread of its own:
 
     Server.start
       _accept_loop                       select on the listeners, and on the pipe by which stop() wakes it
-        _welcome                         the 65th connection is closed
+        _welcome                         waits while as many clients are being asked about as may be
           Connection.run                 (its own thread)
-            admit(sock)                  who may connect, before a byte is read; False: closed
+            _let_in                      admit(sock): who may connect, before a byte is read; else closed
+                                         the 65th that may is closed
             sock.recv_into               up to 64 KiB, so also many requests at once
               session.receive_data
               session.next_reply         one reply at a time ...
@@ -46,11 +47,15 @@ LOOKS = 10
 """How often to look for the next request before sleeping until it comes. A client that asks one thing at a
 time sends it some 20 us after the reply, and a thread that still looks answers it without being woken: up
 to a fifth more requests a second where a processor is free, and no fewer where none is."""
-BACKLOG = 64
+MAX_ASKED = 64
+"""Of how many it may be asked at once who they are: others wait to be accepted. They are not counted among
+the connections, so that none who may not connect can take the place of one who may."""
+BACKLOG = 1024
+"""A client that finds it full asks again after a second; another user can fill one of 64 in milliseconds."""
 STOP_SECONDS = 1.0
 """How long stop() waits for its threads."""
 FULL_SECONDS = 0.1
-"""The pause when the system has no descriptors left for another connection."""
+"""The pause when the system has no descriptors or threads left for another connection."""
 
 logger = logging.getLogger(__name__)
 trace_logger = logging.getLogger("davserver.ninep.trace")
@@ -61,7 +66,7 @@ class Connection:
 
     def __init__(self, sock: socket.socket, peer: str, root: Directory, owner: Owner) -> None:
         self._sock = sock
-        self._peer = peer
+        self.peer = peer
         traced = trace_logger.isEnabledFor(logging.DEBUG)
         self._session = Session(root, owner, self._trace if traced else None)
 
@@ -70,12 +75,10 @@ class Connection:
         try:
             if admit(self._sock):
                 self._converse()
-            else:
-                logger.info("%s: refused", self._peer)
         except WireError as exc:
-            logger.warning("%s: not 9P: %s; closed", self._peer, exc)
+            logger.warning("%s: not 9P: %s; closed", self.peer, exc)
         except OSError as exc:
-            logger.debug("%s: %s", self._peer, exc)
+            logger.debug("%s: %s", self.peer, exc)
         finally:
             self._sock.close()
             self._session.close()
@@ -85,7 +88,7 @@ class Connection:
         try:
             self._sock.shutdown(socket.SHUT_RDWR)
         except OSError as exc:
-            logger.debug("%s: %s", self._peer, exc)
+            logger.debug("%s: %s", self.peer, exc)
 
     def _converse(self) -> None:
         arrived = memoryview(bytearray(RECV_BYTES))
@@ -119,7 +122,7 @@ class Connection:
                 self._sock.sendall(b"".join(pending))
 
     def _trace(self, direction: str, message: Message) -> None:
-        trace_logger.debug("%s %s %s", self._peer, direction, describe(message))
+        trace_logger.debug("%s %s %s", self.peer, direction, describe(message))
 
 
 class Server:
@@ -139,6 +142,8 @@ class Server:
         self._lock = threading.Lock()
         self._stopping = False
         self._connections: dict[Connection, threading.Thread] = {}
+        self._admitted: set[Connection] = set()
+        self._asked = threading.Semaphore(MAX_ASKED)
 
     @property
     def connection_count(self) -> int:
@@ -162,8 +167,10 @@ class Server:
     def listen_unix(self, path: Path) -> None:
         """Listen on a socket file that only its owner may use. One that a dead server left is replaced.
 
-        Raises OSError: EADDRINUSE when a server listens there, EEXIST when the file is no socket.
+        Raises OSError: EADDRINUSE when a server listens there, EEXIST when the file is no socket, EPERM in a
+        directory where others may put another in its place.
         """
+        _check_directory(path.parent)
         _clear_stale(path)
         listener = socket.socket(socket.AF_UNIX)
         try:
@@ -204,8 +211,13 @@ class Server:
     def _accept_loop(self) -> None:
         while not self._stopping:
             for key, _ in self._selector.select():
-                if key.data is not None:
+                if key.data is None:
+                    continue
+                try:
                     self._accept(key.data)
+                except Exception:
+                    logger.exception("cannot accept a client")
+                    time.sleep(FULL_SECONDS)
 
     def _accept(self, listener: socket.socket) -> None:
         try:
@@ -224,26 +236,51 @@ class Server:
         self._welcome(sock, peer)
 
     def _welcome(self, sock: socket.socket, peer: str) -> None:
-        """Give the client a thread, or close it where there are as many as may be."""
+        """Give the client a thread."""
         connection = Connection(sock, peer, self._root, self._owner)
         thread = threading.Thread(target=self._serve, args=(connection,), name=f"9p-{peer}", daemon=True)
+        self._asked.acquire()
         with self._lock:
             if self._stopping:
                 sock.close()
                 return
-            if len(self._connections) >= MAX_CONNECTIONS:
-                logger.warning("%s: no room for another connection; closed", peer)
-                sock.close()
-                return
             self._connections[connection] = thread
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError as exc:
+            logger.warning("cannot serve a connection: %s", exc)
+            self._asked.release()
+            self._forget(connection)
+            sock.close()
+            time.sleep(FULL_SECONDS)
 
     def _serve(self, connection: Connection) -> None:
         try:
-            connection.run(self._admit)
+            connection.run(lambda sock: self._let_in(connection, sock))
         finally:
-            with self._lock:
-                del self._connections[connection]
+            self._forget(connection)
+
+    def _let_in(self, connection: Connection, sock: socket.socket) -> bool:
+        """Tell whether the client may connect, and there is room for it."""
+        try:
+            admitted = self._admit(sock)
+        finally:
+            self._asked.release()
+        if not admitted:
+            logger.info("%s: refused", connection.peer)
+            return False
+        with self._lock:
+            has_room = len(self._admitted) < MAX_CONNECTIONS
+            if has_room:
+                self._admitted.add(connection)
+        if not has_room:
+            logger.warning("%s: no room for another connection; closed", connection.peer)
+        return has_room
+
+    def _forget(self, connection: Connection) -> None:
+        with self._lock:
+            del self._connections[connection]
+            self._admitted.discard(connection)
 
     def _close_listeners(self) -> None:
         self._selector.close()
@@ -255,6 +292,13 @@ class Server:
                     path.unlink()
             except FileNotFoundError:
                 continue
+
+
+def _check_directory(directory: Path) -> None:
+    """Raise OSError where another user could put a socket file of his own in the place of ours."""
+    if directory.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        reason = "others may write in its directory; put it into one of your own, of mode 0700"
+        raise PermissionError(errno.EPERM, reason, str(directory))
 
 
 def _clear_stale(path: Path) -> None:

@@ -1,10 +1,13 @@
 """A client of another user at the door: refused, or asked for a password where there are some."""
 
 import base64
+import contextlib
+import time
 
 import pytest
 
 from agents9core.memory import MemoryDirectory, MemoryFile
+from davserver import strangers
 from davserver.app import App
 from davserver.http import HttpDoor
 from davserver.password import CHALLENGE, Cost, Hash, Passwords
@@ -21,9 +24,10 @@ class Others(Peers):
     """Takes every client for that of another user."""
 
     uid: int | None = 4242
+    knows_us = False
 
     def admits(self, sock):
-        return False
+        return self.knows_us
 
     def uid_of(self, sock):
         if self.uid is None:
@@ -115,6 +119,37 @@ def test_the_servers_own_user_is_not_asked(running, client, tree):
     running[1].app = App(tree, (), Passwords(dict))
     assert client.get("/version").status == 200
     assert client.get("/version", Authorization=BAD).status == 200
+
+
+def test_one_who_takes_many_connections_keeps_out_nobody_else(connect, peers, monkeypatch):
+    monkeypatch.setattr(strangers, "MAX_EACH", 3)
+    held = [connect() for _ in range(3)]
+    assert all(one.get("/version").status == 401 for one in held)
+    assert connect().ended()
+    peers.uid = 4243
+    assert connect().get("/version", Authorization=GOOD).status == 200
+    peers.uid = 4242
+    held[0].close()
+    assert eventually_asked(connect) == 401
+
+
+def test_all_strangers_together_keep_out_no_one_who_is_known(connect, peers, monkeypatch):
+    monkeypatch.setattr(strangers, "MAX_ALL", 3)
+    for peers.uid in range(3):
+        assert connect().get("/version").status == 401
+    peers.uid = 4
+    assert connect().ended()
+    peers.knows_us = True
+    assert all(connect().get("/version").status == 200 for _ in range(10))
+
+
+def eventually_asked(connect):
+    """Connect until there is room."""
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        with contextlib.suppress(OSError):  # also http.client.RemoteDisconnected
+            return connect().get("/version").status
+    return None
 
 
 def test_a_long_body_of_a_stranger_ends_the_connection(connect):

@@ -220,6 +220,64 @@ def test_who_is_not_admitted_is_closed_before_a_byte_is_read(door, connect):
     assert asked == [client.sock.getsockname()]
 
 
+def test_clients_that_may_not_connect_take_nobodys_place(door, connect, monkeypatch, caplog):
+    """Also not while the kernel is still being asked who they are."""
+    monkeypatch.setattr(server_module, "MAX_CONNECTIONS", 1)
+    answer = threading.Event()
+    ours: set[tuple[str, int]] = set()
+
+    def admit(sock):
+        return sock.getpeername() in ours or (answer.wait(10) and False)
+
+    server = door(admit=admit)
+    address = server.listen_tcp("127.0.0.1", 0)
+    server.start()
+    strangers = [connect(address) for _ in range(10)]
+    wait_until(lambda: server.connection_count == 10)
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        ours.add(sock.getsockname())
+        sock.connect(address)
+        Client(sock).greet()
+    answer.set()
+    assert all(stranger.ended() for stranger in strangers)
+
+
+def test_as_many_as_may_be_are_asked_about_at_once(door, connect, monkeypatch):
+    monkeypatch.setattr(server_module, "MAX_ASKED", 3)
+    answer = threading.Event()
+    server = door(admit=lambda sock: answer.wait(10))
+    address = server.listen_tcp("127.0.0.1", 0)
+    server.start()
+    clients = [connect(address) for _ in range(5)]
+    wait_until(lambda: server.connection_count == 3)
+    time.sleep(0.1)
+    assert server.connection_count == 3
+    answer.set()
+    for client in clients:
+        client.greet()
+
+
+def test_without_threads_left_a_client_is_closed_and_the_door_goes_on(door, connect, monkeypatch, caplog):
+    server = door()
+    address = server.listen_tcp("127.0.0.1", 0)
+    server.start()
+    start, refused = threading.Thread.start, []
+
+    def no_more(thread):
+        if thread.name.startswith("9p-127") and len(refused) < 3:
+            refused.append(thread)
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", no_more)
+    assert all(connect(address).ended() for _ in range(3))
+    connect(address).greet()
+    assert server.connection_count == 1
+    assert "can't start new thread" in caplog.text
+    caplog.clear()
+
+
 def test_admission_that_fails_is_no_admission(door, connect):
     def admit(sock):
         raise OSError(errno.EPERM, "no netlink here")
@@ -414,6 +472,15 @@ def test_a_socket_file_whose_server_hangs_is_refused(door, tmp_path):
         stack.enter_context(socket.socket(socket.AF_UNIX)).connect(str(tmp_path / "s"))
         with pytest.raises(OSError, match="another server listens here"):
             door().listen_unix(tmp_path / "s")
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o770])
+def test_a_directory_where_others_may_write_is_refused(door, tmp_path, mode):
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(mode)
+    with pytest.raises(PermissionError, match="put it into one of your own, of mode 0700"):
+        door().listen_unix(tmp_path / "open" / "s")
+    assert not (tmp_path / "open" / "s").exists()
 
 
 def test_a_file_that_is_no_socket_is_left_alone(door, tmp_path):

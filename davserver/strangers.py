@@ -1,0 +1,36 @@
+"""How many connections they may hold who are not known as ones that may read.
+
+A descriptor is taken before anybody can be refused, or asked for a password. Without a limit another user
+of the machine could take them all and wait; with one for all of them together he could keep out a third
+user who has a password. So each has a limit, by what is known of it. Used from several threads.
+"""
+
+import threading
+from collections import Counter
+
+MAX_EACH = 32
+"""Of one user or one address: more than a mount or a browser opens."""
+MAX_ALL = 512
+"""Of all together, for whoever comes from many addresses."""
+
+
+class Strangers:
+    """Counts the connections of each stranger."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held: Counter[str] = Counter()
+
+    def enter(self, name: str) -> bool:
+        """Count one more of *name*, or return False where there are as many as may be."""
+        with self._lock:
+            if self._held[name] >= MAX_EACH or self._held.total() >= MAX_ALL:
+                return False
+            self._held[name] += 1
+            return True
+
+    def leave(self, name: str) -> None:
+        """Count one less of *name*."""
+        with self._lock:
+            self._held[name] -= 1
+            self._held += Counter()  # keeps no name that holds none
