@@ -17,6 +17,8 @@ _STAT_BYTES = 4096
 _ARGV_BYTES = 1 << 20
 _ENVIRON_BYTES = 8 << 20
 """More than execve(2) accepts by default (a quarter of an 8 MiB stack, or 6 MiB)."""
+_PAGE = 4096
+"""The kernel gives a file of the table whole, or pages of it: what is shorter than one was all."""
 _ENDED = ("Z", "X", "x")
 _HIDDEN = (b"0", b"1")
 """What `startcode` shows where the reader may not look into the process (or it has no memory at all)."""
@@ -211,8 +213,8 @@ def _read(path: str, limit: int) -> bytes | None:
     except OSError:
         return None
     try:
-        data = os.read(fd, limit)
-        while data and len(data) < limit and (more := os.read(fd, limit - len(data))):
+        data = os.read(fd, _PAGE)
+        while _PAGE <= len(data) < limit and (more := os.read(fd, limit - len(data))):
             data += more
     except OSError:
         return None
