@@ -22,6 +22,7 @@ POLICY = (
 _TYPES = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
+    ".mjs": "text/javascript; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".svg": "image/svg+xml",
 }
@@ -38,8 +39,10 @@ class Page:
 
     def __init__(self, directory: Path) -> None:
         self._assets = {
-            path.name: _Asset(body, _TYPES[path.suffix], f'"{hashlib.sha256(body).hexdigest()[:32]}"')
-            for path in sorted(directory.iterdir())
+            path.relative_to(directory).as_posix(): _Asset(
+                body, _TYPES[path.suffix], f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+            )
+            for path in sorted(directory.rglob("*"))
             if path.suffix in _TYPES
             for body in (path.read_bytes(),)
         }
@@ -52,7 +55,7 @@ class Page:
     def asset(self, target: Target, environ: dict[str, Any]) -> Answer:
         """Answer for what *target*, which is below the prefix, points at. Raises Refusal."""
         _, *names = target.names
-        asset = self._assets.get(names[0]) if len(names) == 1 and not target.slash else None
+        asset = None if target.slash else self._assets.get("/".join(names))
         if asset is None:
             raise Refusal(404)
         etag = ("ETag", asset.etag)

@@ -22,7 +22,8 @@ def test_the_wheel_holds_every_module_and_the_page(tmp_path):
         for name in ("agents9core", "davserver")
         for path in (TOP / name).rglob("*.py")
     }
-    page = {f"davserver/static/{path.name}" for path in (TOP / "static").iterdir()}
+    static = TOP / "static"
+    page = {f"davserver/static/{path.relative_to(static)}" for path in static.rglob("*") if path.is_file()}
     assert (modules | page) - packed == set()
 
 

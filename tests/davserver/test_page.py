@@ -6,6 +6,7 @@ import pytest
 from davserver.page import installed_directory
 
 STATIC = Path(__file__).parents[2] / "static"
+TYPES = {".html", ".js", ".mjs", ".css", ".svg"}
 
 
 def test_a_checkout_serves_its_own_files():
@@ -18,6 +19,9 @@ def test_a_checkout_serves_its_own_files():
         ("index.html", "text/html; charset=utf-8"),
         ("page.js", "text/javascript; charset=utf-8"),
         ("page.css", "text/css; charset=utf-8"),
+        ("icon.svg", "image/svg+xml"),
+        ("vendor/markdown-it.esm.min.mjs", "text/javascript; charset=utf-8"),
+        ("vendor/highlight.min.js", "text/javascript; charset=utf-8"),
     ],
 )
 def test_the_files_of_the_page_are_served_with_their_types(client, name, media_type):
@@ -38,11 +42,12 @@ def test_the_page_may_only_run_its_own_script_and_ask_its_own_server(client, tar
     assert "unsafe" not in policy
 
 
-@pytest.mark.parametrize(
-    "target", ["/.page", "/.page/", "/.page/none", "/.page/page.js/", "/.page/..%2fpage.js"]
-)
+NOTHING = ("/", "", "/none", "/page.js/", "/..%2fpage.js", "/vendor/", "/vendor%2fhighlight.min.js")
+
+
+@pytest.mark.parametrize("target", [*NOTHING, "/vendor/README.md"])
 def test_there_is_nothing_else_under_the_prefix(client, target):
-    assert client.get(target).status == 404
+    assert client.get("/.page" + target).status == 404
 
 
 def test_the_prefix_is_not_in_the_tree(client):
@@ -50,13 +55,42 @@ def test_the_prefix_is_not_in_the_tree(client):
     assert client.ask("PROPFIND", "/.page/", Depth="1").status == 404
 
 
-def test_what_the_index_loads_is_there(client):
+def loaded_by(name):
+    """The files that a file of the page loads, as their names below `/.page/`."""
+    text = (STATIC / name).read_text()
+    if name.endswith(".html"):
+        return set(re.findall(r'(?:src|href)="/.page/([^"]+)"', text))
+    return set(re.findall(r'(?:from |import\()"\./([^"]+)"', text))
+
+
+def test_what_the_page_loads_is_there_and_what_is_there_is_loaded(client):
     index = client.get("/", Accept="text/html").body.decode()
-    loaded = re.findall(r'(?:src|href)="([^"]+)"', index)
-    assert len(loaded) == 2
-    assert all(client.get(target).status == 200 for target in loaded)
+    assert index == (STATIC / "index.html").read_text()
+    wanted, loaded = {"index.html"}, set()
+    while wanted:
+        name = wanted.pop()
+        loaded.add(name)
+        assert client.get(f"/.page/{name}").status == 200
+        if "vendor/" not in name:
+            wanted |= loaded_by(name) - loaded
+    served = {path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*.*") if path.suffix in TYPES}
+    assert served - loaded == set()
 
 
-def test_nothing_that_an_agent_said_can_become_markup():
-    script = (STATIC / "page.js").read_text()
+OURS = sorted(path.name for path in STATIC.glob("*.js"))
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_nothing_that_an_agent_said_can_become_markup(name):
+    script = (STATIC / name).read_text()
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|Function\(", script)
+    assert not re.search(r"createContextualFragment|DOMParser|srcdoc|setHTML", script)
+
+
+def test_each_vendored_file_is_named_with_its_version_and_licence():
+    vendor = STATIC / "vendor"
+    said = (vendor / "README.md").read_text()
+    assert [
+        path.name for path in vendor.iterdir() if path.name not in said and path.name != "README.md"
+    ] == []
+    assert len(list(vendor.glob("*.LICENSE"))) == 2

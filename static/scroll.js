@@ -1,0 +1,199 @@
+// A long list of which only what is seen, and a screen around it, is in the document.
+//
+//   update ── which rows are near the window → make or drop their elements → padding stands for all others
+//   the browser measures an element (ResizeObserver) → its true height → what is seen stays where it was
+//
+// The window itself scrolls. `anchor` is the row at its top and how far into it; whatever changes above is made up for.
+
+import { Heights } from "./heights.js";
+
+const AT_END = 32; // pixels
+
+export class ScrollList {
+  #list;
+  #make;
+  #estimate;
+  #heights = new Heights();
+  #ids = [];
+  #places = null; // id → row; made when it is asked for
+  #shown = new Map(); // row → element
+  #anchor = { row: 0, into: 0 };
+  #sticks = true; // to the end
+  #lastY = 0;
+  #observer = new ResizeObserver((entries) => this.#measured(entries));
+
+  /** *make* (id, row) gives an element; *estimate* (id) its height in pixels; *scrolled* is told of each move. */
+  constructor(list, { make, drop, estimate, scrolled, top }) {
+    this.#list = list;
+    this.#make = make;
+    this.drop = drop;
+    this.#estimate = estimate;
+    this.scrolled = scrolled;
+    this.top = top; // how much of the window a bar covers
+    addEventListener("scroll", () => this.#onScroll(), { passive: true });
+    addEventListener("resize", () => this.#restore());
+  }
+
+  get ids() {
+    return this.#ids;
+  }
+
+  get isAtEnd() {
+    return this.#sticks;
+  }
+
+  /** Show these ids instead; they begin at the end, or where *at* says ({id, into}). */
+  show(ids, at = null) {
+    this.#dropAll();
+    this.#heights = new Heights();
+    this.#ids = [];
+    this.#places = null;
+    this.#anchor = { row: 0, into: 0 };
+    this.#sticks = at === null;
+    this.append(ids);
+    if (at) this.goTo(at.id, at.into);
+  }
+
+  append(ids) {
+    for (const id of ids) {
+      this.#places?.set(id, this.#ids.length);
+      this.#ids.push(id);
+      this.#heights.add(this.#estimate(id));
+    }
+    this.#restore();
+  }
+
+  /** Put other ids in their places, while what is seen stays. */
+  replace(ids) {
+    const at = this.position();
+    const sticks = this.#sticks;
+    this.show(ids, sticks || !at ? null : at);
+  }
+
+  /** The row of an id, or of the first one after it; -1 where there is none. */
+  rowOf(id) {
+    this.#places ??= new Map(this.#ids.map((one, row) => [one, row]));
+    return this.#places.get(id) ?? this.#ids.findIndex((one) => one >= id);
+  }
+
+  elementOf(id) {
+    return this.#shown.get(this.rowOf(id));
+  }
+
+  /** Bring an id, or the first one after it, to the top of what is seen, *into* pixels of it gone by. */
+  goTo(id, into = 0) {
+    const row = this.rowOf(id);
+    if (row < 0) return this.goToEnd();
+    this.#sticks = false;
+    this.#anchor = { row, into };
+    this.#restore();
+    this.#lastY = scrollY;
+  }
+
+  goToEnd() {
+    this.#sticks = true;
+    this.#restore();
+  }
+
+  /** Bring an id into what is seen, moving as little as that takes. */
+  reveal(id) {
+    const row = this.rowOf(id);
+    const [first, last] = [this.#heights.top(row), this.#heights.top(row + 1)];
+    const [from, to] = this.#seen();
+    if (first < from || last - first > to - from) this.goTo(id);
+    else if (last > to) this.goTo(id, last - first - (to - from));
+  }
+
+  /** Where the window stands: {id, into}; null in an empty list. */
+  position() {
+    if (!this.#ids.length) return null;
+    return { id: this.#ids[this.#anchor.row], into: this.#anchor.into };
+  }
+
+  /** The ids that are seen now, the first and the last. */
+  seenIds() {
+    const [from, to] = this.#seen();
+    return [this.#ids[this.#heights.at(from)], this.#ids[this.#heights.at(to)]];
+  }
+
+  #origin() {
+    return this.#list.getBoundingClientRect().top + scrollY;
+  }
+
+  // What of the list is seen, in its own pixels.
+  #seen() {
+    const from = scrollY - this.#origin() + this.top();
+    return [from, from + innerHeight - this.top()];
+  }
+
+  #onScroll() {
+    const isUp = scrollY < this.#lastY;
+    const isAtEnd = scrollY + innerHeight >= document.documentElement.scrollHeight - AT_END;
+    this.#lastY = scrollY;
+    if (isAtEnd) this.#sticks = true;
+    else if (isUp) this.#sticks = false;
+    const [from] = this.#seen();
+    const row = Math.max(0, this.#heights.at(from));
+    this.#anchor = { row, into: from - this.#heights.top(row) };
+    this.#update();
+    this.scrolled();
+  }
+
+  // Scroll to where the anchor, or the end, is now.
+  #restore() {
+    this.#update();
+    const y = this.#sticks
+      ? document.documentElement.scrollHeight - innerHeight
+      : this.#origin() + this.#heights.top(this.#anchor.row) + this.#anchor.into - this.top();
+    if (Math.abs(y - scrollY) >= 1) {
+      scrollTo({ top: y, behavior: "instant" });
+      this.#lastY = scrollY;
+      this.#update();
+    }
+    this.scrolled();
+  }
+
+  #update() {
+    const count = this.#ids.length;
+    let [from, to] = this.#seen();
+    if (!this.#sticks) {
+      from = this.#heights.top(this.#anchor.row) + this.#anchor.into;
+      to = from + innerHeight;
+    }
+    const first = Math.max(0, this.#heights.at(from - innerHeight));
+    const end = count ? this.#heights.at(to + innerHeight) + 1 : 0;
+    for (const [row, shown] of this.#shown) if (row < first || row >= end) this.#dropRow(row, shown);
+    for (let row = first; row < end; row++) if (!this.#shown.has(row)) this.#showRow(row);
+    this.#list.style.paddingTop = `${this.#heights.top(first)}px`;
+    this.#list.style.paddingBottom = `${this.#heights.total - this.#heights.top(end)}px`;
+  }
+
+  #showRow(row) {
+    const made = this.#make(this.#ids[row], row);
+    const after = this.#shown.get(row + 1) ?? [...this.#list.children].find((one) => one.row > row) ?? null;
+    made.row = row;
+    this.#list.insertBefore(made, after);
+    this.#shown.set(row, made);
+    this.#observer.observe(made);
+  }
+
+  #dropRow(row, shown) {
+    this.#observer.unobserve(shown);
+    this.#shown.delete(row);
+    this.drop(this.#ids[row]);
+    shown.remove();
+  }
+
+  #dropAll() {
+    for (const [row, shown] of this.#shown) this.#dropRow(row, shown);
+  }
+
+  #measured(entries) {
+    let isMoved = false;
+    for (const { target, borderBoxSize } of entries) {
+      if (this.#shown.get(target.row) !== target) continue;
+      isMoved = this.#heights.set(target.row, borderBoxSize[0].blockSize) || isMoved;
+    }
+    if (isMoved) this.#restore();
+  }
+}
