@@ -42,10 +42,12 @@ class Size(NamedTuple):
     """Looks, small requests: whatever is done many times to have one figure."""
     seconds: float
     """How long a load runs that runs for a time."""
+    processes: int
+    """Processes that are no agents."""
 
 
-FULL = Size(32_000, 200_000_000, 20_000_000, 64 << 20, 4_000, 4_000, 60)
-QUICK = Size(300, 2_000_000, 500_000, 4 << 20, 40, 100, 3)
+FULL = Size(32_000, 200_000_000, 20_000_000, 64 << 20, 4_000, 4_000, 60, 10_000)
+QUICK = Size(300, 2_000_000, 500_000, 4 << 20, 40, 100, 3, 100)
 
 
 class Inputs:

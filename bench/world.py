@@ -51,12 +51,17 @@ class World:
         (sessions / f"{pid}.json").write_text(json.dumps(record))
         return place
 
+    def bystander(self, pid: int) -> None:
+        """Let a process run that is no agent."""
+        self._process(pid, "bash", "")
+
     def _process(self, pid: int, comm: str, environ: str) -> Path:
         process = self.proc / str(pid)
         process.mkdir()
         layout = [str(pid * 1000 + field) for field in range(23, 53)]  # where its memory lies, and the like
         fields = ["S", "1", *["0"] * 17, _START, *layout]
         (process / "stat").write_text(f"{pid} ({comm}) {' '.join(fields)}\n")
+        (process / "comm").write_text(f"{comm}\n")
         (process / "status").write_text(f"Uid:\t{os.getuid()}\t{os.getuid()}\n")
         (process / "cmdline").write_bytes(comm.encode() + b"\0")
         (process / "environ").write_bytes(environ.encode() + b"\0")
