@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from agents9core.chat import ChatDirectory, TranscriptFile, version_of
 from agents9core.chat_markdown import MarkdownFile
-from agents9core.errors import Denied, Gone, NotFound
+from agents9core.errors import Denied, Gone, NotFound, Unavailable
 from agents9core.facts import BY_NAME, LEAVES, Leaf, Look, line
 from agents9core.node import Directory, File, Node, Reader, Row, Stat
 from agents9core.nodes import TextReader, listing_stat, present
@@ -112,12 +112,16 @@ class Glance:
 
 
 def glance(seat: Seat, scan: bool) -> Glance:
-    """Look at a seat. Without *scan* the facts are those that an index happens to hold. Raises Gone."""
+    """Look at a seat. Without *scan* the facts are those that an index happens to hold, and a transcript that
+    cannot be read costs nobody the listing that the seat is in. Raises Gone; with *scan* Unavailable too.
+    """
     session = seat.session()
     titles = seat.reading.titles if seat.reading else ()
     try:
         visit = seat.visit(scan)
-    except Denied:
+    except (Denied, Unavailable) as error:
+        if scan and isinstance(error, Unavailable):
+            raise
         visit = None
     index = (visit.index or visit.transcript.index) if visit else None
     facts = index.facts if index else {}

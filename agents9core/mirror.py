@@ -13,7 +13,7 @@ from typing import NamedTuple
 from urllib.parse import quote_from_bytes
 
 from agents9core.chat import version_of
-from agents9core.errors import Gone, NotFound, TreeError
+from agents9core.errors import Denied, Gone, NotFound, Unavailable
 from agents9core.identity import PathNumbers
 from agents9core.node import Directory, File, Node, Reader, Row, Stat
 from agents9core.statx import FileStat
@@ -59,7 +59,7 @@ def _looks(places: list[tuple[Root, Parts]]) -> list[FileStat]:
     for root, parts in places:
         try:
             look = root.look(parts)
-        except TreeError:
+        except (NotFound, Denied):
             continue
         if look.is_directory:
             looks.append(look)
@@ -118,7 +118,7 @@ class MirrorDirectory(Directory):
         for root, parts in self._store.places(self._parts):
             try:
                 entries = root.entries(parts)
-            except TreeError:
+            except (NotFound, Denied):  # nothing else: a listing that lacks something would pass for whole
                 continue
             for name, look in entries:
                 if look.is_directory or (look.is_regular and not _SECRET.fullmatch(name)):
@@ -155,7 +155,10 @@ class MirrorFile(File):
         with self._root.opened(self._parts) as (fd, look):
             if look.identity != self._identity:
                 raise Gone(self.name)
-            data = os.pread(fd, count, offset)
+            try:
+                data = os.pread(fd, count, offset)
+            except OSError as error:
+                raise Unavailable(self.name) from error
         if not data and count and offset < promised:
             raise Gone(self.name)
         return data

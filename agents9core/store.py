@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from agents9core.errors import Denied, Gone, Malformed, NotFound, TreeError, Unavailable
 from agents9core.statx import FileStat, statx
@@ -42,8 +42,7 @@ class Descriptor:
         close(self.fd)
 
 
-@dataclass(frozen=True, slots=True)
-class Root:
+class Root(NamedTuple):
     """A directory that files are opened below; it need not exist yet."""
 
     path: str
@@ -52,7 +51,7 @@ class Root:
         """Open a regular file for reading. Raises NotFound, Denied or Malformed (it is no plain file)."""
         fd = self._open(parts, _FILE)
         try:
-            if not statx(fd).is_regular:
+            if not _look(fd, parts).is_regular:
                 raise Malformed(f"{'/'.join(parts)} is not a regular file")
         except BaseException:
             os.close(fd)
@@ -62,7 +61,7 @@ class Root:
     def hold(self, parts: tuple[str, ...]) -> tuple[Descriptor, FileStat]:
         """Open a regular file and look at it, as `open` does."""
         held = Descriptor(self._open(parts, _FILE))
-        stat = statx(held.fd)
+        stat = _look(held.fd, parts)
         if not stat.is_regular:
             raise Malformed(f"{'/'.join(parts)} is not a regular file")
         return held, stat
@@ -76,13 +75,16 @@ class Root:
     def read(self, parts: tuple[str, ...], limit: int) -> bytes:
         """Return a small file's bytes, up to *limit*. Raises as `open` does."""
         with self.opened(parts) as (fd, _):
-            return os.pread(fd, limit, 0)
+            try:
+                return os.pread(fd, limit, 0)
+            except OSError as error:
+                raise _refusal(error, parts) from error
 
     def look(self, parts: tuple[str, ...] = ()) -> FileStat:
         """Look at what is there, of any kind, without opening it. Raises NotFound or Denied."""
         fd = self._open(parts, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
-            return statx(fd)
+            return _look(fd, parts)
         finally:
             os.close(fd)
 
@@ -93,12 +95,12 @@ class Root:
         """
         try:
             fd = self._open(parts, _LIST)
+            try:
+                return _listed(fd, parts)
+            finally:
+                os.close(fd)
         except TreeError:
             return []
-        try:
-            return os.listdir(fd)
-        finally:
-            os.close(fd)
 
     def holding(self, name: str) -> list[str]:
         """Return the directories right below that have a member of this name, whatever it is.
@@ -107,12 +109,12 @@ class Root:
         """
         try:
             fd = self._open((), _LIST)
+            try:
+                return [above for above in _listed(fd, ()) if _is_there(f"{above}/{name}", fd)]
+            finally:
+                os.close(fd)
         except TreeError:
             return []
-        try:
-            return [above for above in os.listdir(fd) if _is_there(f"{above}/{name}", fd)]
-        finally:
-            os.close(fd)
 
     def entries(self, parts: tuple[str, ...] = ()) -> list[tuple[str, FileStat]]:
         """Return the names in a directory, each with a look at it; what vanished meanwhile is left out.
@@ -122,7 +124,7 @@ class Root:
         fd = self._open(parts, _LIST)
         try:
             found = []
-            for name in os.listdir(fd):
+            for name in _listed(fd, parts):
                 with suppress(OSError):
                     found.append((name, statx(fd, name)))
             return found
@@ -141,10 +143,29 @@ class Root:
                 finally:
                     os.close(parent)
         except OSError as error:
-            raise _REFUSED.get(error.errno, Unavailable)("/".join(parts)) from error
+            raise _refusal(error, parts) from error
         except ValueError as error:  # a NUL, or a surrogate that no file name can hold
             raise NotFound("/".join(parts)) from error
         return fd
+
+
+def _look(fd: int, parts: tuple[str, ...]) -> FileStat:
+    try:
+        return statx(fd)
+    except OSError as error:
+        raise _refusal(error, parts) from error
+
+
+def _listed(fd: int, parts: tuple[str, ...]) -> list[str]:
+    try:
+        return os.listdir(fd)
+    except OSError as error:
+        raise _refusal(error, parts) from error
+
+
+def _refusal(error: OSError, parts: tuple[str, ...]) -> TreeError:
+    """Return what the tree says of an error of the system."""
+    return _REFUSED.get(error.errno, Unavailable)("/".join(parts))
 
 
 def parse_object(data: bytes, *, first: bool = False) -> dict[str, object] | None:
