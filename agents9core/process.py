@@ -96,8 +96,9 @@ class Process:
         return _link(f"{self.directory}/exe")
 
     def cwd(self) -> str | None:
-        """Return its working directory."""
-        return _link(f"{self.directory}/cwd")
+        """Return its working directory; of one that was removed the path that it had."""
+        path = _link(f"{self.directory}/cwd")
+        return path if path is None or os.path.lexists(path) else without_deleted(path)
 
     def pid_namespace(self) -> str | None:
         """Return what its pid namespace is called, `pid:[4026531836]`."""

@@ -9,6 +9,7 @@ import os
 import re
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -37,6 +38,11 @@ _SWITCHES = frozenset((
     "--dangerously-skip-permissions", "--allow-dangerously-skip-permissions",
 ))  # fmt: skip
 """Options without a value of their own, which may stand before that."""
+_VALUED = frozenset((
+    "--model", "--fallback-model", "--settings", "--setting-sources", "--permission-mode", "--system-prompt",
+    "--append-system-prompt", "--agents", "--session-id", "--output-format", "--input-format",
+))  # fmt: skip
+"""Options with one value."""
 _STATUS = ("idle", "busy", "waiting")
 _RECORD_BYTES = 4 << 20
 _RECORD_TRIES = 5
@@ -67,8 +73,22 @@ def owns(process: Process) -> bool:
         arguments = arguments[script + 1 :]
     else:
         named = named or _is_installed(argv[0]) or _is_installed(process.exe())
-    first = next((argument for argument in arguments if argument not in _SWITCHES), None)
-    return named and first not in _NO_SESSION and not _NEVER.fullmatch(os.path.basename(process.exe() or ""))
+    return (
+        named
+        and _first_word(arguments) not in _NO_SESSION
+        and not _NEVER.fullmatch(os.path.basename(process.exe() or ""))
+    )
+
+
+def _first_word(arguments: Sequence[str]) -> str | None:
+    """Return the first argument that is no option, or the first option that is not known."""
+    rest = iter(arguments)
+    for argument in rest:
+        if argument in _VALUED:
+            next(rest, None)
+        elif argument not in _SWITCHES:
+            return argument
+    return None
 
 
 def _is_installed(path: str | None) -> bool:

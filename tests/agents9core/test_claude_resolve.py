@@ -74,6 +74,8 @@ def transcripts(session):
         ("claude", ["claude", "--debug", "--verbose"], NATIVE),
         ("claude", ["claude", "--debug", "-p", "mcp"], NATIVE),
         ("claude", ["claude", "--model", "mcp"], NATIVE),
+        ("claude", ["claude", "--model"], NATIVE),
+        ("claude", ["claude", "--add-dir", "mcp", "update"], NATIVE),
     ],
 )
 def test_a_session_is_recognised(proc, comm, argv, exe):
@@ -91,6 +93,7 @@ def test_a_session_is_recognised(proc, comm, argv, exe):
         ("claude", ["claude", "daemon", "run"], NATIVE),
         ("claude", ["claude", "--debug", "mcp", "serve"], NATIVE),
         ("claude", ["claude", "--verbose", "--mcp-debug", "mcp", "serve"], NATIVE),
+        ("claude", ["claude", "--model", "opus", "--settings", "s.json", "mcp", "serve"], NATIVE),
         ("claude", ["claude", "--chrome-native-host"], NATIVE),
         ("claude", ["claude", "--ripgrep", "--files"], NATIVE),
         ("claude", ["python3", "/usr/local/bin/claude"], "/usr/bin/python3.12"),

@@ -130,6 +130,14 @@ def test_argv_environ_links(proc):
     assert (found.cwd(), found.exe(), found.pid_namespace()) == ("/srv", "/usr/bin/x", "pid:[4026531836]")
 
 
+def test_a_working_directory_that_was_removed_keeps_its_name(proc, tmp_path):
+    proc.put(12, "x", ["x"], cwd="/gone/x (deleted)")
+    assert table(proc).look(12).cwd() == "/gone/x"
+    (tmp_path / "y (deleted)").mkdir()
+    proc.put(13, "x", ["x"], cwd=str(tmp_path / "y (deleted)"))
+    assert table(proc).look(13).cwd() == str(tmp_path / "y (deleted)")
+
+
 def test_argv_that_a_title_was_written_over_ends_at_the_nuls(proc):
     (proc.put(12, "claude", []) / "cmdline").write_bytes(b"claude" + b"\0" * 300)
     assert table(proc).look(12).argv() == ("claude",)
