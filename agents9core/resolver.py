@@ -16,6 +16,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain
+from typing import NamedTuple
 
 from agents9core.errors import Gone, NotFound
 from agents9core.harness import HARNESSES, Finder, Harness
@@ -32,8 +33,7 @@ _WORDS_SHOWN = 6
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Agent:
+class Agent(NamedTuple):
     """A process of a harness: as long as it lives, and never another."""
 
     harness: str

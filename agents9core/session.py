@@ -4,12 +4,12 @@ Pure data. A `Session` is one answer; the next look may give another (`/clear`, 
 """
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from agents9core.store import Root
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """One file of a transcript: a path below a pinned root, and how much of it counts."""
 
     root: Root

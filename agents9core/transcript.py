@@ -235,9 +235,12 @@ class Visit:
         if self.generation != transcript.generation or self.index not in (None, transcript.index):
             return False
         try:
-            return not any(file.has_moved() for file in self.files)
+            for file in self.files:
+                if file.has_moved():
+                    return False
         except OSError:
             return False
+        return True
 
     def read(self, at: int, count: int) -> bytes:
         """Return *count* bytes of the transcript from *at*.

@@ -10,9 +10,9 @@ One thread accepts for all listeners; each connection has a thread of its own:
                                          the 65th that may is closed
             sock.recv_into               up to 64 KiB, so also many requests at once
               session.receive_data
-              session.next_reply         one reply at a time ...
-            sock.sendall                 ... joined up to 64 KiB; it blocks while the client does not read,
-                                         and nothing more is read from that client meanwhile
+              session.next_replies       answers some of them, up to 64 KiB
+            sock.sendall                 it blocks while the client does not read, and nothing more is read
+                                         from that client meanwhile
             session.close                at the end of the connection: every fid is let go
     Server.stop                          closes the listeners, shuts every connection down, waits for them
 
@@ -94,7 +94,8 @@ class Connection:
         arrived = memoryview(bytearray(RECV_BYTES))
         while count := self._receive(arrived):
             self._session.receive_data(arrived[:count])
-            self._send_replies()
+            while replies := self._session.next_replies(JOIN_BYTES):
+                self._sock.sendall(replies)
 
     def _receive(self, arrived: memoryview) -> int:
         """Return how many bytes came into *arrived*, 0 when the client has left."""
@@ -104,22 +105,6 @@ class Connection:
             except BlockingIOError:
                 os.sched_yield()
         return self._sock.recv_into(arrived)
-
-    def _send_replies(self) -> None:
-        """Answer all that has arrived whole; what was answered before a WireError is still sent."""
-        next_reply = self._session.next_reply
-        pending: list[bytes] = []
-        joined = 0
-        try:
-            while (reply := next_reply()) is not None:
-                pending.append(reply)
-                joined += len(reply)
-                if joined >= JOIN_BYTES:
-                    self._sock.sendall(b"".join(pending))
-                    pending, joined = [], 0
-        finally:
-            if pending:
-                self._sock.sendall(b"".join(pending))
 
     def _trace(self, direction: str, message: Message) -> None:
         trace_logger.debug("%s %s %s", self.peer, direction, describe(message))

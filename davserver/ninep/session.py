@@ -1,7 +1,7 @@
 """One connection's conversation: fids, msize, dialect, and an answer to every request. No sockets.
 
-Bytes go in by `receive_data`, replies come out of `next_reply` one at a time: a burst of small Treads can
-ask for gigabytes, and so the caller sends one before it asks for the next. Requests are answered in order,
+Bytes go in by `receive_data`, replies come out of `next_replies` some at a time: a burst of small Treads can
+ask for gigabytes, and so the caller sends these before it asks for the next. Requests are answered in order,
 each before the next is looked at. That makes Tflush always Rflush (flush(5)): what it names is answered.
 
 Each handler checks in this order: the fid is known, its state allows it, the node works; only then the fid
@@ -93,6 +93,27 @@ class Session:
             self._at = 0
         self._buffer += data
 
+    def next_replies(self, room: int) -> bytes:
+        """Answer what has arrived until the replies have *room* bytes; b"" when more bytes are needed.
+
+        One look serves them all: none of them was asked after it. Raises WireError, when what comes before
+        it has been answered.
+        """
+        replies: list[bytes] = []
+        with self._one_request():
+            while room > 0:
+                try:
+                    reply = self.next_reply()
+                except WireError:
+                    if not replies:
+                        raise
+                    break
+                if reply is None:
+                    break
+                replies.append(reply)
+                room -= len(reply)
+        return b"".join(replies)
+
     def next_reply(self) -> bytes | None:
         """Answer the next request: one whole frame, None when more bytes are needed. Raises WireError."""
         buffer, start = self._buffer, self._at
@@ -113,8 +134,7 @@ class Session:
             message = decode(buffer, start, end)
             if self._trace:
                 self._trace("->", message)
-            with self._one_request():
-                reply = handle(self, message)
+            reply = handle(self, message)
             if self._trace:
                 self._trace("<-", reply)
             return CODECS[type(reply)].encode(reply)

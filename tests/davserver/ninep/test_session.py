@@ -3,6 +3,7 @@
 import errno
 import stat as posix
 import struct
+from contextlib import contextmanager
 
 import pytest
 
@@ -974,6 +975,39 @@ def test_one_reply_a_call_whatever_arrived(talk):
     talk.session.receive_data(encode(m.Tread(1, 1, 0, 65536)) * 1000)
     assert len(talk.session.next_reply()) == 65536
     assert len(talk.session._buffer) < 65536
+
+
+def test_replies_are_joined_up_to_a_room(talk):
+    talk.reach(1, "long")
+    read = encode(m.Tread(1, 1, 0, 1000))
+    talk.session.receive_data(read * 10 + read[:8])
+    first, rest = talk.session.next_replies(2500), talk.session.next_replies(1 << 16)
+    assert (len(first), len(rest)) == (3 * 1011, 7 * 1011)
+    assert talk.session.next_replies(1 << 16) == b""
+
+
+def test_what_comes_before_a_wire_error_is_answered(talk):
+    talk.session.receive_data(encode(m.Tflush(1, 9)) + encode(m.Tflush(2, 9)) + b"\0\0\0\0")
+    assert talk.session.next_replies(1 << 16) == encode(m.Rflush(1)) + encode(m.Rflush(2))
+    for _ in range(2):
+        with pytest.raises(WireError):
+            talk.session.next_replies(1 << 16)
+
+
+def test_requests_that_came_together_are_answered_from_one_look(root, monkeypatch):
+    entered = []
+
+    @contextmanager
+    def one_request():
+        entered.append("begin")
+        yield
+        entered.append("end")
+
+    monkeypatch.setattr(root, "one_request", one_request)
+    session = Session(root, OWNER)
+    session.receive_data(encode(m.Tversion(m.NOTAG, 8192, "9P2000")) * 3)
+    session.next_replies(1 << 16)
+    assert entered == ["begin", "end"]
 
 
 def test_what_the_trace_is_told(root):
