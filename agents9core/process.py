@@ -98,7 +98,9 @@ class Process:
     def cwd(self) -> str | None:
         """Return its working directory; of one that was removed the path that it had."""
         path = _link(f"{self.directory}/cwd")
-        return path if path is None or os.path.lexists(path) else without_deleted(path)
+        if path is None or not path.endswith(_DELETED) or os.path.lexists(path):
+            return path
+        return without_deleted(path)
 
     def pid_namespace(self) -> str | None:
         """Return what its pid namespace is called, `pid:[4026531836]`."""
