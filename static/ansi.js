@@ -1,13 +1,14 @@
 // What a program wrote to a terminal: its colours are kept, every other escape is dropped (ECMA-48, xterm's ctlseqs).
-// Nothing can be hidden: concealed text shows, and what a carriage return would overwrite is a line of its own.
+// Nothing can be hidden: concealed text shows, what a carriage return would overwrite is a line of its own, and an
+// escape that does not end takes nothing with it.
 
 import { addText, element } from "./elements.js";
 
 const ESCAPES = new RegExp(
   [
     "(?:\\x1b\\[|\\x9b)([0-?]*)[ -/]*([@-~])", // a control sequence: its parameters, and what it is
-    "(?:\\x1b[\\]PX^_]|[\\x9d\\x90\\x98\\x9e\\x9f])[^\\x07\\x1b\\x9c]*(?:\\x07|\\x1b\\\\|\\x9c)?", // a string: title, link, image
-    "\\x1b[ -/]*[0-~]", // anything else
+    "(?:\\x1b[\\]PX^_]|[\\x9d\\x90\\x98\\x9e\\x9f])[^\\x07\\x1b\\x9c\\n]*(?:\\x07|\\x1b\\\\|\\x9c)", // a whole string: title, link
+    "\\x1b(?![\\[\\]PX^_])[ -/]*[0-~]", // anything else
   ].join("|"),
   "g",
 );

@@ -193,9 +193,9 @@ export class Chat {
     try {
       let text = await this.texts.read(message, { signal: reading.signal });
       if (sortOf(message.kind) === "call" && !text.isWhole) text = await this.texts.read(message, { more: WHOLE_CALL });
-      if (made.isConnected) this.#fill(made, text);
+      if (made.isConnected) this.list.change(() => this.#fill(made, text));
     } catch (error) {
-      if (error.name !== "AbortError") fillFailed(made, error);
+      if (error.name !== "AbortError") this.list.change(() => fillFailed(made, error));
     } finally {
       if (this.#reading.get(message.id) === reading) this.#reading.delete(message.id);
     }
@@ -203,11 +203,11 @@ export class Chat {
 
   #fill(made, text) {
     const readOn = async () => {
-      const message = text.message;
       try {
-        this.#fill(made, await this.texts.read(message, { more: MORE }));
+        const longer = await this.texts.read(text.message, { more: MORE });
+        this.list.change(() => this.#fill(made, longer));
       } catch (error) {
-        fillFailed(made, error);
+        this.list.change(() => fillFailed(made, error));
       }
     };
     fill(made, text, this.#folds, readOn, this.#asked.q);
@@ -233,6 +233,7 @@ export class Chat {
     if (this.list.isAtEnd) this.#news = 0;
     this.news.hidden = this.list.isAtEnd;
     say(this.newsWords, this.#news ? `${number(this.#news)} new` : "End");
+    say(this.newsSpoken, this.#news ? `${count(this.#news, "new message")} below` : "");
     this.#later("stood", STOOD_MS, () => {
       const stood = this.list.isAtEnd ? { sticks: true } : this.list.position();
       if (stood) history.replaceState({ stood }, "");
@@ -286,7 +287,9 @@ export class Chat {
 
   #toggle() {
     const details = this.list.elementOf(this.#here())?.querySelector("details");
-    if (details) details.open = !details.open;
+    if (!details) return;
+    this.list.hold();
+    details.open = !details.open;
   }
 
   // -- the address
@@ -365,11 +368,12 @@ export class Chat {
     bar.replaceChildren(this.filters, this.search, this.counted, keys);
     this.empty = element("div");
     this.messages = element("div", { class: "messages", role: "feed", "aria-label": "Messages" });
-    this.newsWords = element("span", { role: "status" });
+    this.newsWords = element("span");
+    this.newsSpoken = element("span", { class: "spoken", role: "status" });
     this.news = element("button", { type: "button", class: "news", hidden: true }, this.newsWords, element("span", { "aria-hidden": "true" }, " ↓"));
     this.note = element("p", { class: "note", role: "status" });
     this.ended = element("p", { class: "ended", hidden: true }, "This agent has ended. What is not on this page yet cannot be read here any more. ", link("/", "All agents"));
-    main.replaceChildren(this.empty, this.messages, this.ended, element("div", { class: "floating" }, this.note, this.news));
+    main.replaceChildren(this.empty, this.messages, this.ended, element("div", { class: "floating" }, this.note, this.newsSpoken, this.news));
 
     keys.addEventListener("click", () => this.keys());
     this.news.addEventListener("click", () => this.#goToEnd());
@@ -393,6 +397,7 @@ export class Chat {
   #onMessage(event) {
     const made = event.target.closest("article");
     if (!made || isForTheBrowser(event)) return;
+    if (event.target.closest("summary, .said button")) this.list.hold();
     const id = Number(made.dataset.id);
     if (event.target.closest("a.id")) {
       event.preventDefault();

@@ -31,7 +31,7 @@ export function addText(parent, text) {
     return parent;
   }
   for (const part of text.split(new RegExp(`(${UNSEEN.source})`))) {
-    parent.append(UNSEEN.test(part) ? mark(part) : part);
+    if (part) parent.append(UNSEEN.test(part) ? mark(part) : part);
   }
   return parent;
 }

@@ -1,9 +1,9 @@
 // A long list of which only what is seen, and a screen around it, is in the document.
 //
-//   update ── which rows are near the window → make or drop their elements → padding stands for all others
-//   the browser measures an element (ResizeObserver) → its true height → what is seen stays where it was
-//
-// The window itself scrolls. `anchor` is the row at its top and how far into it; whatever changes above is made up for.
+// The window itself scrolls. `anchor` is the row at its top and how far into it; whatever changes above is made up for
+// at once: every change of the document is measured where it is made (`change`, `#update`), and what the browser
+// changes by itself, as when a fold opens, is measured before it is painted (ResizeObserver). So the heights are always
+// those of the document, and a place that somebody scrolled to means what it meant to him.
 
 import { Heights } from "./heights.js";
 
@@ -20,7 +20,7 @@ export class ScrollList {
   #anchor = { row: 0, into: 0 };
   #sticks = true; // to the end
   #lastY = 0;
-  #observer = new ResizeObserver((entries) => this.#measured(entries));
+  #observer = new ResizeObserver(() => this.#measured());
 
   /** *make* (id, row) gives an element; *estimate* (id) its height in pixels; *scrolled* is told of each move. */
   constructor(list, { make, drop, estimate, scrolled, top }) {
@@ -55,6 +55,7 @@ export class ScrollList {
   }
 
   append(ids) {
+    this.#sync();
     for (const id of ids) {
       this.#places?.set(id, this.#ids.length);
       this.#ids.push(id);
@@ -68,6 +69,21 @@ export class ScrollList {
     const at = this.position();
     const sticks = this.#sticks;
     this.show(ids, sticks || !at ? null : at);
+  }
+
+  /** Let *act* change elements of the list; what is seen stays where it is. */
+  change(act) {
+    this.#sync();
+    act();
+    this.#measure(this.#shown);
+    this.#restore();
+  }
+
+  /** Stay here, whatever comes below: somebody has unfolded something. */
+  hold() {
+    this.#sync();
+    this.#sticks = false;
+    this.#takeAnchor();
   }
 
   /** The row of an id, or of the first one after it; -1 where there is none. */
@@ -127,45 +143,75 @@ export class ScrollList {
   }
 
   #onScroll() {
+    this.#sync();
+    this.#restore();
+  }
+
+  // Take in where somebody has scrolled to.
+  #sync() {
+    if (scrollY === this.#lastY) return;
     const isUp = scrollY < this.#lastY;
-    const isAtEnd = scrollY + innerHeight >= document.documentElement.scrollHeight - AT_END;
     this.#lastY = scrollY;
-    if (isAtEnd) this.#sticks = true;
+    if (this.#isEndSeen()) this.#sticks = true;
     else if (isUp) this.#sticks = false;
+    this.#takeAnchor();
+  }
+
+  #isEndSeen() {
+    return scrollY + innerHeight >= document.documentElement.scrollHeight - AT_END;
+  }
+
+  #takeAnchor() {
     const [from] = this.#seen();
     const row = Math.max(0, this.#heights.at(from));
     this.#anchor = { row, into: from - this.#heights.top(row) };
-    this.#update();
-    this.scrolled();
   }
 
-  // Scroll to where the anchor, or the end, is now.
+  // Bring the anchor, or the end, to where it belongs.
   #restore() {
     this.#update();
-    const y = this.#sticks
-      ? document.documentElement.scrollHeight - innerHeight
-      : this.#origin() + this.#heights.top(this.#anchor.row) + this.#anchor.into - this.top();
-    if (Math.abs(y - scrollY) >= 1) {
+    for (let tries = 0; tries < 3; tries++) {
+      const y = this.#wantedY();
+      if (Math.abs(y - scrollY) < 1) break;
       scrollTo({ top: y, behavior: "instant" });
-      this.#lastY = scrollY;
       this.#update();
     }
+    this.#lastY = scrollY;
+    if (this.#sticks) this.#takeAnchor();
     this.scrolled();
   }
 
+  #wantedY() {
+    const lowest = document.documentElement.scrollHeight - innerHeight;
+    if (this.#sticks) return lowest;
+    const y = this.#origin() + this.#heights.top(this.#anchor.row) + this.#anchor.into - this.top();
+    return Math.max(0, Math.min(y, lowest));
+  }
+
+  // Have the rows near the window in the document, and padding for all others.
   #update() {
-    const count = this.#ids.length;
     let [from, to] = this.#seen();
     if (!this.#sticks) {
       from = this.#heights.top(this.#anchor.row) + this.#anchor.into;
       to = from + innerHeight;
     }
     const first = Math.max(0, this.#heights.at(from - innerHeight));
-    const end = count ? this.#heights.at(to + innerHeight) + 1 : 0;
+    const end = this.#ids.length ? this.#heights.at(to + innerHeight) + 1 : 0;
     for (const [row, shown] of this.#shown) if (row < first || row >= end) this.#dropRow(row, shown);
-    for (let row = first; row < end; row++) if (!this.#shown.has(row)) this.#showRow(row);
+    const fresh = new Map();
+    for (let row = end - 1; row >= first; row--) if (!this.#shown.has(row)) fresh.set(row, this.#showRow(row));
+    this.#measure(fresh);
     this.#list.style.paddingTop = `${this.#heights.top(first)}px`;
     this.#list.style.paddingBottom = `${this.#heights.total - this.#heights.top(end)}px`;
+  }
+
+  // Tell whether any element has another height than before.
+  #measure(rows) {
+    let isChanged = false;
+    for (const [row, shown] of rows) {
+      isChanged = this.#heights.set(row, shown.getBoundingClientRect().height) || isChanged;
+    }
+    return isChanged;
   }
 
   #showRow(row) {
@@ -175,6 +221,7 @@ export class ScrollList {
     this.#list.insertBefore(made, after);
     this.#shown.set(row, made);
     this.#observer.observe(made);
+    return made;
   }
 
   #dropRow(row, shown) {
@@ -188,12 +235,9 @@ export class ScrollList {
     for (const [row, shown] of this.#shown) this.#dropRow(row, shown);
   }
 
-  #measured(entries) {
-    let isMoved = false;
-    for (const { target, borderBoxSize } of entries) {
-      if (this.#shown.get(target.row) !== target) continue;
-      isMoved = this.#heights.set(target.row, borderBoxSize[0].blockSize) || isMoved;
-    }
-    if (isMoved) this.#restore();
+  #measured() {
+    if (!this.#measure(this.#shown)) return;
+    this.#restore();
+    this.#sticks ||= this.#isEndSeen();
   }
 }

@@ -1,6 +1,7 @@
 """Made agents for the page: each says what a test lets it say, where its harness would write it."""
 
 import json
+import shutil
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -72,7 +73,7 @@ class Scene(Machine):
     def __init__(self, base: Path) -> None:
         super().__init__(base)
         for pid in (601, 611):
-            self.end(pid)
+            shutil.rmtree(self.proc / str(pid))
 
     def claude(self, pid: int, cwd: str = "/srv/shop", **record: object) -> Claude:
         """Start a claude; *record* is what it says of itself: status, waitingFor, name ..."""
