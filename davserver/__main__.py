@@ -69,7 +69,8 @@ def _write(text: str) -> int:
         # What is left in the buffer is flushed at exit: let it go nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(exc, BrokenPipeError):
-            print(f"agents9: cannot write: {exc.strerror}", file=sys.stderr)
+            with suppress(OSError):
+                print(f"agents9: cannot write: {exc.strerror}", file=sys.stderr)
         return 1
     return 0
 

@@ -167,6 +167,7 @@ def eventually(holds):
 
 
 NUMBERS = [errno.EIO, errno.EMFILE, errno.ENOMEM]
+REFUSALS = (errno.EIO, errno.ENOENT, errno.ESTALE, errno.EIDRM)
 
 
 @pytest.mark.parametrize("number", NUMBERS, ids=errno.errorcode.get)
@@ -177,7 +178,7 @@ def test_a_file_system_that_fails_costs_only_what_is_on_it(doors, number):
     for path in (MESSAGE, TRANSCRIPT):  # what cannot be found out of an agent is unknown: 404
         over_http, *over_9p = doors.answers(path)
         assert over_http[0] in (503, 404)
-        assert set(over_9p) <= {errno.EIO, errno.ENOENT}
+        assert set(over_9p) <= set(REFUSALS)
     assert doors.get("active/claude/") == (200, b"601/\n")
     assert doors.get("active/claude/601/session")[0] == 200
     assert doors.well(OTHER, b"hi\n")
@@ -196,7 +197,7 @@ def test_a_call_that_fails_is_no_bug_and_changes_nothing(doors, call, grown, cap
     for path in (MESSAGE, TRANSCRIPT, doors.mirrored, "active/claude/601/chat.md"):
         over_http, *over_9p = doors.answers(path)
         assert over_http[0] in (200, 404, 503)
-        assert all(isinstance(said, bytes) or said in (errno.EIO, errno.ENOENT) for said in over_9p)
+        assert all(isinstance(said, bytes) or said in REFUSALS for said in over_9p)
     assert doors.well(OTHER, b"hi\n")
     assert caplog.records == []
     doors.faults.end()
@@ -228,3 +229,23 @@ def test_faults_leak_no_descriptor(doors):
     for _ in range(5):
         everything_fails_once()
     eventually(lambda: len(os.listdir("/proc/self/fd")) <= before)
+
+
+# -- a clock that is set back, or forth
+
+
+@pytest.mark.parametrize("by_seconds", [-86_400, -1, 86_400, -2_000_000_000])
+def test_a_clock_that_is_set_changes_nothing(doors, monkeypatch, by_seconds):
+    now, now_ns = time.time, time.time_ns
+    monkeypatch.setattr(time, "time", lambda: now() + by_seconds)
+    monkeypatch.setattr(time, "time_ns", lambda: now_ns() + by_seconds * 1_000_000_000)
+    assert doors.all_well()
+    doors.machine.says("assistant", [{"type": "text", "text": "three"}], 3)
+    assert doors.well("active/claude/601/chat/00000002-assistant", b"three\n")
+    whole = doors.machine.transcript.read_text()
+    doors.machine.transcript.write_text(whole.replace("three", "seven"))
+    eventually(lambda: doors.well("active/claude/601/chat/00000002-assistant", b"seven\n"))
+    monkeypatch.setattr(time, "time", now)
+    monkeypatch.setattr(time, "time_ns", now_ns)
+    doors.machine.says("assistant", [{"type": "text", "text": "four"}], 4)
+    assert doors.well("active/claude/601/chat/00000003-assistant", b"four\n")
