@@ -10,7 +10,7 @@ import xxhash
 from agents9core.errors import Gone, NotFound, TooLarge, Unavailable
 from agents9core.identity import LEAVES
 from agents9core.index import CAP, ChatIndex, Place
-from agents9core.node import Chat, File, Messages, Node, Reader, Row, Stat
+from agents9core.node import Chat, Columns, File, Messages, Node, Reader, Row, Stat
 from agents9core.record import read_object
 from agents9core.render import Piece, make, piece_at, render
 from agents9core.seat import Held, Seat
@@ -47,6 +47,15 @@ class ChatMessages(Messages):
         if isinstance(index, slice):
             return [self._row(id_) for id_ in range(self._count)[index]]
         return self._row(range(self._count)[index])
+
+    def columns(self, start: int, stop: int) -> Columns:
+        ids = range(self._count)[start:stop]
+        if self._index is None or not ids:
+            return super().columns(0, 0)
+        kinds, sizes, times_ns = self._index.columns(ids.start, ids.stop)
+        names = [f"{id_:08d}-{kind}" for id_, kind in zip(ids, kinds, strict=True)]
+        paths = range(self._number + ids.start, self._number + ids.stop)
+        return Columns(names, paths, [1] * len(ids), [False] * len(ids), sizes, times_ns)
 
     def __iter__(self) -> Iterator[Row]:
         for start in range(0, self._count, _SLICE):

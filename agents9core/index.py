@@ -6,6 +6,7 @@ over a mebibyte the pieces to read them by. Pure: it is handed lines and gives r
 
 from array import array
 from bisect import bisect_right
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -137,6 +138,12 @@ class ChatIndex:
     def time(self, id_: int) -> int:
         """Return when message *id_* was written, in nanoseconds since 1970. Raises IndexError."""
         return self._time[id_]
+
+    def columns(self, start: int, stop: int) -> tuple[list[str], Sequence[int], Sequence[int]]:
+        """Return kinds, sizes and times of the messages from *start* up to *stop*: `kind`, `size`, `time`."""
+        names = self._kinds.names
+        kinds = [names[number] for number in self._kind[start:stop]]
+        return kinds, self._size[start:stop], self._time[start:stop]
 
     @property
     def markdown_size(self) -> int:

@@ -53,6 +53,17 @@ class Row(NamedTuple):
     stat: Stat
 
 
+class Columns(NamedTuple):
+    """Rows, a column a field: what a listing of thousands is written from."""
+
+    names: Sequence[str]
+    paths: Sequence[int]
+    versions: Sequence[int]
+    are_dirs: Sequence[bool]
+    lengths: Sequence[int]
+    mtimes_ns: Sequence[int]
+
+
 class Reader(ABC):
     """The bytes of one opened file."""
 
@@ -110,6 +121,20 @@ class Messages(Sequence[Row]):
     transcript: str
     """Names the transcript and its generation: letters, digits and `-`. Ids mean something within one
     transcript only, so a reader that keeps an id keeps this beside it."""
+
+    def columns(self, start: int, stop: int) -> Columns:
+        """Return the rows from number *start* up to *stop*, or the last; see `columns`."""
+        return _columns(self[start:stop])
+
+
+def columns(rows: Sequence[Row], start: int, stop: int) -> Columns:
+    """Return the rows from number *start* up to *stop*, or the last, without making those of a chat."""
+    return rows.columns(start, stop) if isinstance(rows, Messages) else _columns(rows[start:stop])
+
+
+def _columns(rows: Sequence[Row]) -> Columns:
+    names, stats = [row.name for row in rows], [row.stat for row in rows]
+    return Columns(names, *map(list, zip(*stats, strict=True))) if stats else Columns([], [], [], [], [], [])
 
 
 class Chat(Directory):

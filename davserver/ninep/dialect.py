@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agents9core.errors import TreeError
-from agents9core.node import Stat
 from davserver.ninep import messages as m
 from davserver.ninep import shape
 from davserver.ninep.errors import ProtocolError
@@ -59,8 +58,8 @@ class Dialect:
     """The messages that a client may send."""
     error: Callable[[int, TreeError], Message]
     """(tag, error): the reply that says so."""
-    stat_record: Callable[[str, Stat, shape.Owner], bytes]
-    """(name, stat, owner): what Tstat and the Tread of a directory give."""
+    stat_record: shape.StatRecord
+    """What Tstat and the Tread of a directory give."""
     blank_stat: bytes
     """The Twstat that asks for no change."""
     walks_from_open: bool

@@ -7,7 +7,7 @@ are held at a time, and nothing is built again to go on. Pure.
 
 from collections.abc import Callable, Sequence
 
-from agents9core.node import Directory, Row
+from agents9core.node import Columns, Directory, Row, columns
 from davserver.ninep.errors import BadOffset
 
 SLICE_ROWS = 256
@@ -15,8 +15,8 @@ SLICE_ROWS = 256
 TYPICAL_ENTRY_BYTES = 64
 """Between a .L entry and a stat record: so many rows are asked for as may still fit."""
 
-Pack = Callable[[Row, int], bytes]
-"""(row, index of the next row): the bytes of one entry."""
+Pack = Callable[[Columns, int], list[bytes]]
+"""(rows, number of the first): the bytes of each entry."""
 
 
 class Listing:
@@ -65,13 +65,13 @@ class Listing:
         """Return the entries from *index* that fit, and the index of the next."""
         entries: list[bytes] = []
         while True:
-            rows = members[index : index + min(SLICE_ROWS, room // TYPICAL_ENTRY_BYTES + 1)]
-            for row in rows:
-                entry = pack(row, index + 1)
+            stop = index + min(SLICE_ROWS, room // TYPICAL_ENTRY_BYTES + 1)
+            packed = pack(columns(members, index, stop), index)
+            for entry in packed:
                 room -= len(entry)
                 if room < 0:
                     return b"".join(entries), index
                 entries.append(entry)
                 index += 1
-            if not rows:
+            if not packed:
                 return b"".join(entries), index

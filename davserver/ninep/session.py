@@ -273,7 +273,7 @@ class Session:
         if not self._dialect.tread_reads_directories:
             raise IsADirectory("directories are read by Treaddir")
         record, owner = self._dialect.stat_record, self._owner
-        return listing.from_offset(offset, room, lambda row, _: record(row.name, row.stat, owner))
+        return listing.from_offset(offset, room, lambda rows, _: shape.stat_records(rows, record, owner))
 
     def _readdir(self, message: m.Treaddir) -> Message:
         tag, number, offset, count = message
@@ -283,7 +283,7 @@ class Session:
             raise NotADirectory(fid.place.node.name)
         if not isinstance(fid.opened, Listing):
             raise BadUseOfFid(f"fid {number} is not open")
-        return m.Rreaddir(tag, fid.opened.from_cookie(offset, room, shape.dirent))
+        return m.Rreaddir(tag, fid.opened.from_cookie(offset, room, shape.dirents))
 
     # --- stat ---
 

@@ -9,10 +9,12 @@ Pure. Sources: intro(5) and stat(5); the 9P2000.u draft; diod's protocol page fo
 
 import stat as posix
 import struct
+from collections.abc import Callable
 from functools import lru_cache
+from operator import add
 from typing import NamedTuple
 
-from agents9core.node import Row, Stat
+from agents9core.node import Columns, Stat
 from davserver.ninep.messages import Rgetattr
 
 FILE_MODE = 0o400
@@ -47,6 +49,10 @@ class Owner(NamedTuple):
     gid: int
     user: str
     group: str
+
+
+StatRecord = Callable[[str, Stat, Owner], bytes]
+"""(name, stat, owner): a stat record of one dialect."""
 
 
 def qid(stat: Stat) -> bytes:
@@ -106,12 +112,27 @@ BLANK_STAT = blank_stat()
 BLANK_STAT_U = blank_stat(_string("") + _NUMBERS.pack(NONE32, NONE32, NONE32))
 
 
-def dirent(row: Row, cookie: int) -> bytes:
-    """Return qid[13] offset[8] type[1] name[s]; *cookie* is where the entry after this one begins."""
-    name, stat = row
-    raw = name.encode()
-    kind, entry = (QTDIR, DT_DIR) if stat.is_dir else (0, DT_REG)
-    return _DIRENT.pack(kind, stat.version & _MASK32, stat.path, cookie, entry, len(raw)) + raw
+def dirents(rows: Columns, first: int) -> list[bytes]:
+    """Return qid[13] offset[8] type[1] name[s] of each; an offset is where the entry after it begins.
+
+    *first*: the number of the first row.
+    """
+    names = [name.encode() for name in rows.names]
+    fixed = map(
+        _DIRENT.pack,
+        [QTDIR if is_dir else 0 for is_dir in rows.are_dirs],
+        [version & _MASK32 for version in rows.versions],
+        rows.paths,
+        range(first + 1, first + 1 + len(names)),
+        [DT_DIR if is_dir else DT_REG for is_dir in rows.are_dirs],
+        map(len, names),
+    )
+    return list(map(add, fixed, names))
+
+
+def stat_records(rows: Columns, record: StatRecord, owner: Owner) -> list[bytes]:
+    """Return the stat record of each row as *record* makes them."""
+    return [record(name, Stat(*values), owner) for name, *values in zip(*rows, strict=True)]
 
 
 def attributes(tag: int, stat: Stat, owner: Owner) -> Rgetattr:
