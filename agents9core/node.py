@@ -133,7 +133,7 @@ def columns(rows: Sequence[Row], start: int, stop: int) -> Columns:
 
 
 def _columns(rows: Sequence[Row]) -> Columns:
-    names, stats = [row.name for row in rows], [row.stat for row in rows]
+    names, stats = [name for name, _ in rows], [stat for _, stat in rows]
     return Columns(names, *map(list, zip(*stats, strict=True))) if stats else Columns([], [], [], [], [], [])
 
 

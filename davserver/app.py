@@ -24,9 +24,10 @@ from davserver.content import file_answer
 from davserver.environ import PEER, WAKE
 from davserver.follow import EVENTS, Followers, Look
 from davserver.guard import Guard
-from davserver.listing import JSON, listing_answer, message_objects, objects
+from davserver.listing import JSON, listing_answer, message_objects, messages_answer, objects
 from davserver.page import PREFIX, Page, installed_directory
 from davserver.password import Passwords
+from davserver.pieces import Pieces
 from davserver.propfind import propfind
 from davserver.search import Searches
 from davserver.target import Target, parse_target, split_absolute
@@ -58,6 +59,7 @@ class App:
         self._root = root
         self._guard = Guard(hosts, passwords)
         self._page = Page(installed_directory())
+        self._pieces = Pieces()
         self._followers = Followers()
         self._searches = Searches()
         self._methods: dict[str, Callable[[str, dict[str, Any]], Answer | Later]] = {
@@ -119,10 +121,13 @@ class App:
         if form == EVENTS:
             return self._events(chat, target, environ, asked)
         if asked.wait and is_get:
-            listed = partial(_messages_answer, target.href, form)
+            listed = partial(self._messages_answer, target.href, form)
             return self._followers.long_poll(self._look(target), asked, environ[WAKE], listed)
         rows = chat.members()
-        return _messages_answer(target.href, form, rows, asked.first(rows))
+        return self._messages_answer(target.href, form, rows, asked.first(rows))
+
+    def _messages_answer(self, href: str, form: str, rows: Messages, first: int) -> Answer:
+        return messages_answer(rows, href, form, first, self._pieces, transcript_header(rows))
 
     def _events(self, chat: Chat, target: Target, environ: dict[str, Any], asked: Asked) -> Answer:
         asked = resumed(asked, environ.get("HTTP_LAST_EVENT_ID"))
@@ -152,7 +157,7 @@ class App:
 
     def _propfind(self, origin_form: str, environ: dict[str, Any]) -> Answer:
         target = parse_target(origin_form)
-        return propfind(self._walk(target), target.href, environ)
+        return propfind(self._walk(target), target.href, environ, self._pieces)
 
     def _walk(self, target: Target) -> Node:
         """Return the node that *target* points at. Raises TreeError; a file has no slash after it."""
@@ -166,17 +171,13 @@ class App:
         return node
 
 
-def _messages_answer(href: str, form: str, rows: Messages, first: int) -> Answer:
-    return listing_answer(rows, href, form, message_objects, first, transcript_header(rows))
-
-
 def _found_answer(
     href: str, form: str, asked: Asked, rows: Messages, found: Sequence[Row], is_more: bool
 ) -> Answer:
     headers = [transcript_header(rows)]
     if is_more:
         headers.append(next_link(href, asked, rows.transcript, found[-1]))
-    return listing_answer(found, href, form, message_objects, 0, *headers)
+    return listing_answer(found, href, form, message_objects, *headers)
 
 
 def _failure(exc: Exception, environ: dict[str, Any]) -> Answer:

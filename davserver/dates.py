@@ -1,11 +1,12 @@
 """Times as HTTP and as listings write them.
 
 HTTP dates are RFC 9110 section 5.6.7: one form is written (IMF-fixdate), three are read. Listings write
-ISO 8601 in UTC with milliseconds. The dates of days are kept, since a listing of 32,000 rows asks for few.
+ISO 8601 in UTC with milliseconds. What is written of a minute is kept: rows of a listing come in order.
 """
 
 import re
 import time
+from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from functools import lru_cache
 
@@ -14,7 +15,9 @@ _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_CLOCK = tuple(f"{minute // 60:02d}:{minute % 60:02d}:" for minute in range(24 * 60))
+_HTTP_SECONDS = tuple(f"{second:02d} GMT" for second in range(60))
+_ISO_SECONDS = tuple(f"{second:02d}." for second in range(60))
+_ISO_MILLISECONDS = tuple(f"{ms:03d}Z" for ms in range(1000))
 _TIME = r"(?P<time>\d\d:\d\d:\d\d)"
 _FORMS = tuple(
     re.compile(form, re.ASCII)
@@ -32,29 +35,51 @@ def modified_seconds(mtime_ns: int, now: int) -> int:
 
 
 @lru_cache(maxsize=1024)
-def _http_day(day: int) -> str:
+def _http_minute(minute: int) -> str:
+    day, minute = divmod(minute, 24 * 60)
     when = date.fromordinal(_EPOCH_DAY + day)
-    return f"{_DAYS[when.weekday()]}, {when.day:02d} {_MONTHS[when.month - 1]} {when.year:04d} "
+    written = f"{_DAYS[when.weekday()]}, {when.day:02d} {_MONTHS[when.month - 1]} {when.year:04d}"
+    return f"{written} {minute // 60:02d}:{minute % 60:02d}:"
 
 
 def http_date(seconds: int) -> str:
     """Return *seconds* since 1970, up to the end of 9999, as an IMF-fixdate."""
-    day, second = divmod(seconds, 86_400)
-    minute, second = divmod(second, 60)
-    return f"{_http_day(day)}{_CLOCK[minute]}{second:02d} GMT"
+    return _http_minute(seconds // 60) + _HTTP_SECONDS[seconds % 60]
+
+
+def http_dates(mtimes_ns: Iterable[int], now: int) -> list[str]:
+    """Return what `http_date` says of the `modified_seconds` of each."""
+    times = _within([ns // 1_000_000_000 for ns in mtimes_ns], 0, min(now, _LAST_SECOND))
+    return [_http_minute(second // 60) + _HTTP_SECONDS[second % 60] for second in times]
 
 
 @lru_cache(maxsize=1024)
-def _iso_day(day: int) -> str:
-    return date.fromordinal(_EPOCH_DAY + day).isoformat() + "T"
+def _iso_minute(minute: int) -> str:
+    day, minute = divmod(minute, 24 * 60)
+    return f"{date.fromordinal(_EPOCH_DAY + day).isoformat()}T{minute // 60:02d}:{minute % 60:02d}:"
 
 
 def iso_date(mtime_ns: int) -> str:
     """Return *mtime_ns* as ISO 8601 with milliseconds; years outside 1 to 9999 are the nearest of them."""
-    day, ms = divmod(max(_FIRST_MS, min(mtime_ns // 1_000_000, _LAST_MS)), 86_400_000)
-    minute, ms = divmod(ms, 60_000)
-    second, ms = divmod(ms, 1000)
-    return f"{_iso_day(day)}{_CLOCK[minute]}{second:02d}.{ms:03d}Z"
+    return iso_dates([mtime_ns])[0]
+
+
+def iso_dates(mtimes_ns: Iterable[int]) -> list[str]:
+    """Return what `iso_date` says of each."""
+    times_ms = [max(_FIRST_MS, min(mtime_ns // 1_000_000, _LAST_MS)) for mtime_ns in mtimes_ns]
+    return [
+        _iso_minute(time_ms // 60_000)
+        + _ISO_SECONDS[time_ms // 1000 % 60]
+        + _ISO_MILLISECONDS[time_ms % 1000]
+        for time_ms in times_ms
+    ]
+
+
+def _within(times: list[int], first: int, last: int) -> list[int]:
+    """Return the times, those that are earlier or later as the *first* and the *last*."""
+    if not times or (first <= min(times) and max(times) <= last):
+        return times
+    return [max(first, min(time, last)) for time in times]
 
 
 def parse_http_date(text: str) -> int | None:

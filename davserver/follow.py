@@ -12,10 +12,10 @@ gives the worker back (`environ`). Those who wait are counted, since each is a c
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 
-from agents9core.node import Chat, Messages, Row
+from agents9core.node import Chat, Columns, Messages
 from davserver.answer import Answer, Later, Refusal
 from davserver.asked import Asked
 from davserver.environ import Pause
@@ -122,9 +122,9 @@ def _reset(transcript: str) -> bytes:
     return f"event: reset\nid: {transcript}/\ndata: {data}\n\n".encode()
 
 
-def _as_events(rows: Sequence[Row], transcript: str, base: str) -> bytes:
+def _as_events(rows: Columns, transcript: str, base: str) -> bytes:
     objects = message_objects(rows, base)
     return "".join(
         f"id: {transcript}/{int(name[:8])}\ndata: {written}\n\n"
-        for (name, _), written in zip(rows, objects, strict=True)
+        for name, written in zip(rows.names, objects, strict=True)
     ).encode()

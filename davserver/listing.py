@@ -6,67 +6,90 @@ would obey is percent-encoded there. Which messages of a chat are listed is `ask
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from agents9core.node import Row
+from agents9core.node import Columns, Messages, Row
 from davserver.answer import TEXT, Answer, begun
-from davserver.dates import iso_date
+from davserver.dates import iso_dates
+from davserver.pieces import Pieces
 from davserver.rows import PLAIN_NAME, slices
 from davserver.target import quoted
 
 JSON = "application/json"
 
-Write = Callable[[Iterable[Row], str], list[str]]
+Write = Callable[[Columns, str], list[str]]
 
 
-def listing_answer(
-    rows: Sequence[Row], href: str, form: str, write: Write, first: int = 0, *more: tuple[str, str]
-) -> Answer:
-    """List *rows* from number *first* on, as *form*: JSON or text, with *more* headers.
+def listing_answer(rows: Sequence[Row], href: str, form: str, write: Write, *more: tuple[str, str]) -> Answer:
+    """List *rows* as *form*: JSON or text, with *more* headers.
 
     *href*: the collection's path without a slash at the end. *write* makes the objects of JSON.
     """
-    headers = [("Vary", "Accept"), ("Content-Type", JSON if form == JSON else TEXT), *more]
-    if form == JSON:
-        return Answer(200, headers, begun(_as_json(rows, first, href + "/", write)))
-    return Answer(200, headers, begun(_as_text(rows, first)))
+    if form != JSON:
+        return _answer(TEXT, _as_text(rows, 0), *more)
+    return _answer(JSON, _as_json(_joined(write(part, href + "/")) for part in slices(rows)), *more)
+
+
+def messages_answer(
+    rows: Messages, href: str, form: str, first: int, pieces: Pieces, *more: tuple[str, str]
+) -> Answer:
+    """List messages from number *first* on, as `listing_answer` does."""
+    if form != JSON:
+        return _answer(TEXT, _as_text(rows, first), *more)
+    base = href + "/"
+    parts = pieces.of(rows, first, f"JSON {base}", lambda part: _joined(message_objects(part, base)))
+    return _answer(JSON, _as_json(parts), *more)
+
+
+def _answer(media_type: str, chunks: Iterator[bytes], *more: tuple[str, str]) -> Answer:
+    return Answer(200, [("Vary", "Accept"), ("Content-Type", media_type), *more], begun(chunks))
 
 
 def _as_text(rows: Sequence[Row], start: int) -> Iterator[bytes]:
     for part in slices(rows, start):
         lines = [
-            f"{name if name.isprintable() else quoted(name)}{'/' if stat.is_dir else ''}\n"
-            for name, stat in part
+            f"{name if name.isprintable() else quoted(name)}{'/' if is_dir else ''}\n"
+            for name, is_dir in zip(part.names, part.are_dirs, strict=True)
         ]
         yield "".join(lines).encode(errors="replace")
 
 
-def _as_json(rows: Sequence[Row], start: int, base: str, write: Write) -> Iterator[bytes]:
-    before = "[\n"
-    for part in slices(rows, start):
-        yield (before + ",\n".join(write(part, base))).encode()
-        before = ",\n"
-    yield b"[]\n" if before == "[\n" else b"\n]\n"
+def _joined(objects: list[str]) -> bytes:
+    return ",\n".join(objects).encode()
 
 
-def objects(rows: Iterable[Row], base: str) -> list[str]:
+def _as_json(parts: Iterator[bytes]) -> Iterator[bytes]:
+    before = b"[\n"
+    for part in parts:
+        yield before + part
+        before = b",\n"
+    yield b"[]\n" if before == b"[\n" else b"\n]\n"
+
+
+def objects(rows: Columns, base: str) -> list[str]:
     """Write each row as a JSON object. *base*: the collection's path with its slash."""
     written = []
-    for name, (_, _, is_dir, length, mtime_ns) in rows:
+    for name, is_dir, length, mtime in zip(
+        rows.names, rows.are_dirs, rows.lengths, iso_dates(rows.mtimes_ns), strict=True
+    ):
         plain = PLAIN_NAME(name)
         shown = f'"{name}"' if plain else json.dumps(name)
         href = base + (name if plain else quoted(name)) + ("/" if is_dir else "")
         kind = "directory" if is_dir else "file"
         written.append(
-            f'{{"name":{shown},"type":"{kind}","size":{length},"mtime":"{iso_date(mtime_ns)}","href":"{href}"}}'
+            f'{{"name":{shown},"type":"{kind}","size":{length},"mtime":"{mtime}","href":"{href}"}}'
         )
     return written
 
 
-def message_objects(rows: Iterable[Row], base: str) -> list[str]:
+def message_objects(rows: Columns, base: str) -> list[str]:
     """Write messages, whose names are always plain: eight digits, a dash and the kind."""
-    return [
-        f'{{"id":{int(name[:8])},"kind":"{name[9:]}","name":"{name}","type":"file","size":{stat.length},'
-        f'"mtime":"{iso_date(stat.mtime_ns)}","href":"{base}{name}"}}'
-        for name, stat in rows
-    ]
+    escaped = base.replace("%", "%%")
+    template = (
+        f'{{"id":%d,"kind":"%s","name":"%s","type":"file","size":%d,"mtime":"%s","href":"{escaped}%s"}}'
+    )
+    ids, kinds = [int(name[:8]) for name in rows.names], [name[9:] for name in rows.names]
+    dates = iso_dates(rows.mtimes_ns)
+    return list(
+        map(template.__mod__, zip(ids, kinds, rows.names, rows.lengths, dates, rows.names, strict=True))
+    )

@@ -1,23 +1,22 @@
 """Rows of a listing as DAV:response elements, written by a template for the properties that were asked.
 
 Pure. Source: RFC 4918 sections 14.24 and 15. A template is made once a request; a row then costs one `%` of
-strings that are all escaped already. Every template takes the same fields in the same order and drops those
-it does not show with `%.0s`.
+strings that are all escaped already.
 """
 
 import html
 import re
 from collections.abc import Callable, Iterable
 
-from agents9core.node import Row
-from davserver.dates import http_date, modified_seconds
+from agents9core.node import Columns, File, Row, Stat
+from davserver.dates import http_date, http_dates, modified_seconds
 from davserver.rows import PLAIN_NAME
 from davserver.target import quoted
 
 DECLARATION = '<?xml version="1.0" encoding="utf-8"?>\n'
 
 _FIELDS = ("displayname", "getcontentlength", "getlastmodified", "getetag", "getcontenttype")
-"""In the order in which a template takes them, after the href."""
+"""Named so in a template, as `href` is."""
 _OF_FILES_ONLY = {"getcontentlength", "getetag", "getcontenttype"}
 LIVE = ("{DAV:}resourcetype", *(f"{{DAV:}}{name}" for name in _FIELDS))
 """Every property that a node of the tree can have, as Clark names."""
@@ -37,28 +36,64 @@ class Template:
 
     def response(self, href: str, row: Row, media_type: str, now: int) -> bytes:
         """Return the response of one row, whose whole *href* is given."""
-        name, stat = row
-        modified = http_date(modified_seconds(stat.mtime_ns, now))
-        fields = (href, _text(name), stat.length, modified, stat.etag, _text(media_type))
-        return ((self._directory if stat.is_dir else self._file) % fields).encode()
+        return self._response(href, row, media_type, now).encode()
 
-    def responses(self, base: str, rows: Iterable[Row], media_type_of: MediaTypeOf | None, now: int) -> bytes:
+    def responses(self, base: str, rows: Columns, media_type_of: MediaTypeOf | None, now: int) -> bytes:
         """Return the responses of members of the collection at *base*; one that has gone has none."""
-        file, directory = self._file, self._directory
         written = []
-        for name, (path, version, is_dir, length, mtime_ns) in rows:
-            plain = PLAIN_NAME(name)
-            href = base + (name if plain else quoted(name))
-            shown = name if plain else _text(name)
-            date = http_date(modified_seconds(mtime_ns, now))
-            if is_dir:
-                written.append(directory % (href + "/", shown, "", date, "", ""))
-                continue
-            media_type = media_type_of(name) if media_type_of else ""
+        for name, *values in zip(*rows, strict=True):
+            stat = Stat(*values)
+            href = base + quoted(name) + ("/" if stat.is_dir else "")
+            media_type = media_type_of(name) if media_type_of and not stat.is_dir else ""
             if media_type is not None:
-                etag = f"{path:x}-{version:x}"
-                written.append(file % (href, shown, length, date, etag, _text(media_type)))
+                written.append(self._response(href, Row(name, stat), media_type, now))
         return "".join(written).encode()
+
+    def of_messages(self, base: str) -> "MessageTemplate":
+        """Return what writes the responses of messages of the chat at *base*."""
+        return MessageTemplate(self._file, base)
+
+    def _response(self, href: str, row: Row, media_type: str, now: int) -> str:
+        name, stat = row
+        return (self._directory if stat.is_dir else self._file) % {
+            "href": href,
+            "displayname": _text(name),
+            "getcontentlength": stat.length,
+            "getlastmodified": http_date(modified_seconds(stat.mtime_ns, now)),
+            "getetag": stat.etag,
+            "getcontenttype": _text(media_type),
+        }
+
+
+class MessageTemplate:
+    """Writes the responses of messages, of which there are thousands: files of text with plain names."""
+
+    def __init__(self, response: str, base: str) -> None:
+        self._fields: list[str] = []
+        """What *text* takes, in this order."""
+        self._base = base.replace("%", "%%")
+        self.text = _FIELD.sub(self._placed, response)
+
+    def _placed(self, field: re.Match[str]) -> str:
+        if field[1] == "getcontenttype":
+            return _text(File.media_type)
+        self._fields.append(field[1])
+        return f"{self._base}%s" if field[1] == "href" else "%s"
+
+    def responses(self, rows: Columns, now: int) -> bytes:
+        """Return the responses of *rows*."""
+        values = [_MESSAGE_VALUES[field](rows, now) for field in self._fields]
+        return "".join(map(self.text.__mod__, zip(*values, strict=True))).encode()
+
+
+_FIELD = re.compile(r"%\((\w+)\)s")
+_MESSAGE_VALUES: dict[str, Callable[[Columns, int], Iterable[object]]] = {
+    "href": lambda rows, _: rows.names,
+    "displayname": lambda rows, _: rows.names,
+    "getcontentlength": lambda rows, _: rows.lengths,
+    "getlastmodified": lambda rows, now: http_dates(rows.mtimes_ns, now),
+    "getetag": lambda rows, _: map("{:x}-{:x}".format, rows.paths, rows.versions),
+}
 
 
 def _text(text: str) -> str:
@@ -73,12 +108,12 @@ def _response(names: tuple[str, ...] | None, values: bool, *, is_dir: bool) -> s
     shown = {_local(name) for name in asked if name in live}
     found = _resource_type(is_dir, values) if "resourcetype" in shown else ""
     for field in _FIELDS:
-        found += _field(field, values) if field in shown else "%.0s"
+        found += _field(field, values) if field in shown else ""
     missing = "".join(_empty(name) for name in asked if name not in live)
     propstats = _propstat(found, "200 OK") if shown or not missing else found
     if missing:
         propstats += _propstat(missing, "404 Not Found")
-    return f"<D:response><D:href>%s</D:href>{propstats}</D:response>\n"
+    return f"<D:response><D:href>%(href)s</D:href>{propstats}</D:response>\n"
 
 
 def _resource_type(is_dir: bool, values: bool) -> str:
@@ -89,8 +124,9 @@ def _resource_type(is_dir: bool, values: bool) -> str:
 
 def _field(field: str, values: bool) -> str:
     if not values:
-        return f"<D:{field}/>%.0s"
-    return f'<D:{field}>"%s"</D:{field}>' if field == "getetag" else f"<D:{field}>%s</D:{field}>"
+        return f"<D:{field}/>"
+    value = f'"%({field})s"' if field == "getetag" else f"%({field})s"
+    return f"<D:{field}>{value}</D:{field}>"
 
 
 def _propstat(properties: str, status: str) -> str:

@@ -5,7 +5,8 @@ section 9.1 lets a server refuse it with `propfind-finite-depth`.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element, ParseError
 
@@ -17,6 +18,7 @@ from agents9core.node import Chat, Directory, File, Node, Row
 from davserver.answer import XML, Answer, Refusal, begun, whole
 from davserver.environ import MAX_BODY_BYTES
 from davserver.multistatus import DECLARATION, LIVE, Template
+from davserver.pieces import Pieces
 from davserver.rows import slices
 
 _INFINITE = Answer(
@@ -33,7 +35,7 @@ class Asked(NamedTuple):
     """False for propname, which wants to know only what there is."""
 
 
-def propfind(node: Node, href: str, environ: dict[str, Any]) -> Answer:
+def propfind(node: Node, href: str, environ: dict[str, Any], pieces: Pieces) -> Answer:
     """Answer a PROPFIND of *node*, whose path is *href* without a slash at the end. Raises Refusal."""
     depth = environ.get("HTTP_DEPTH", "infinity").strip().lower()
     if depth not in ("0", "1", "infinity"):
@@ -44,7 +46,7 @@ def propfind(node: Node, href: str, environ: dict[str, Any]) -> Answer:
     headers = [("Content-Type", XML)]
     if isinstance(node, Directory) and not environ["REQUEST_URI"].partition("?")[0].endswith("/"):
         headers.append(("Content-Location", href + "/"))  # section 5.2
-    chunks = _multistatus(node, href, template, with_members=depth == "1")
+    chunks = _multistatus(node, href, template, pieces if depth == "1" else None)
     return Answer(207, headers, begun(chunks))
 
 
@@ -84,21 +86,30 @@ def _tags(element: Element) -> tuple[str, ...]:
     return tuple(dict.fromkeys(child.tag for child in element))
 
 
-def _multistatus(node: Node, href: str, template: Template, *, with_members: bool) -> Iterator[bytes]:
-    """Yield the body: the node itself, then its members in slices."""
+def _multistatus(node: Node, href: str, template: Template, pieces: Pieces | None) -> Iterator[bytes]:
+    """Yield the body: the node itself, then, with *pieces*, its members in slices."""
     now = int(time.time())
     itself = Row(node.name, node.stat())
-    members: Sequence[Row] = ()
-    media_type_of = None
-    if isinstance(node, Directory):
-        members = node.members() if with_members else ()
-        media_type_of = _member_media_types(node) if template.wants_media_type else None
+    members: Iterator[bytes] = iter(())
+    if pieces and isinstance(node, Directory):
+        members = _members(node, href + "/", template, pieces, now)
     own_href = href + ("/" if itself.stat.is_dir else "")
     yield DECLARATION.encode() + b'<D:multistatus xmlns:D="DAV:">\n'
     yield template.response(own_href, itself, _media_type(node), now)
-    for rows in slices(members):
-        yield template.responses(href + "/", rows, media_type_of, now)
+    yield from members
     yield b"</D:multistatus>\n"
+
+
+def _members(
+    directory: Directory, base: str, template: Template, pieces: Pieces, now: int
+) -> Iterator[bytes]:
+    if isinstance(directory, Chat):
+        messages = template.of_messages(base)
+        write = partial(messages.responses, now=now)
+        return pieces.of(directory.members(), 0, messages.text, write)
+    media_type_of = _member_media_types(directory) if template.wants_media_type else None
+    members = slices(directory.members())
+    return (template.responses(base, rows, media_type_of, now) for rows in members)
 
 
 def _media_type(node: Node) -> str:
@@ -107,8 +118,6 @@ def _media_type(node: Node) -> str:
 
 def _member_media_types(directory: Directory) -> Callable[[str], str | None]:
     """Return how to find a member's media type, which rows do not hold; None is a member that has gone."""
-    if isinstance(directory, Chat):
-        return lambda _: File.media_type  # messages are all text, and too many to look at each
 
     def look(name: str) -> str | None:
         try:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from davserver.dates import http_date, iso_date, modified_seconds, parse_http_date
+from davserver.dates import http_date, http_dates, iso_date, iso_dates, modified_seconds, parse_http_date
 
 NOW = 1_800_000_000
 
@@ -80,3 +80,9 @@ def test_modified_is_between_1970_and_now(mtime_ns, seconds):
 )
 def test_iso_date_has_milliseconds_and_is_clamped(mtime_ns, text):
     assert iso_date(mtime_ns) == text
+
+
+@given(st.lists(st.integers(-(10**20), 10**20)), st.integers(0, 10**12))
+def test_dates_in_bulk_are_those_of_each(times_ns, now):
+    assert iso_dates(times_ns) == [iso_date(ns) for ns in times_ns]
+    assert http_dates(times_ns, now) == [http_date(modified_seconds(ns, now)) for ns in times_ns]

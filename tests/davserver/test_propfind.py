@@ -264,3 +264,31 @@ def test_a_large_listing_is_whole(client, tree):
     found = multistatus(propfind(client, "/many/", "<D:prop><D:getcontentlength/></D:prop>", depth="1"))
     assert len(found) == count + 1
     assert client.get("/version").status == 200
+
+
+ASKED = [
+    None,
+    "<D:propname/>",
+    "<D:prop><D:getetag/><D:getcontenttype/></D:prop>",
+    '<D:prop><x:p xmlns:x="a%sb"/><D:displayname/></D:prop>',
+    "<D:prop/>",
+]
+
+
+@pytest.mark.parametrize("inside", ASKED)
+def test_messages_are_in_a_listing_what_they_are_alone(client, tree, inside):
+    chat = MemoryChat()
+    for number in range(300):
+        chat.say("user" if number % 2 else "bash-result", b"x" * number, number * 10**9 * 10**6)
+    tree.add(MemoryDirectory("50% %s \u6f22", [chat]))
+    href = "/50%25%20%25s%20%E6%BC%A2/chat/"
+    listed = [multistatus(propfind(client, href, inside, depth="1")) for _ in range(2)]
+    assert len(listed[0]) == 301
+    names = [row.name for row in chat.members()]
+    for name in (names[0], names[255], names[299]):
+        alone = multistatus(propfind(client, href + name, inside))[href + name]
+        for answer in listed:
+            found = answer[href + name]
+            assert {key: value[:2] for key, value in found.items()} == {
+                key: value[:2] for key, value in alone.items()
+            }
