@@ -1,16 +1,20 @@
 """The content of a message: a string, or a list of blocks, as every harness writes it.
 
 A block is text, a medium that is only named, or of a kind that nobody knows and is then served as its
-JSON. What may be long stays raw until somebody asks. Pure.
+JSON. A content comes decoded, in the shape that harnesses write, or raw, and is then looked into when
+somebody asks (`record.reader`); both say the same. Pure.
 """
+
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Raw
 
+from agents9core.jsontext import text_of
 from agents9core.lenient import decoder
 from agents9core.record import COPY, LITERAL, TEXT, Part
 
-ABSENT = Raw(b"")
+ABSENT: Any = Raw(b"")
 """A field that the object does not have."""
 
 _TEXTS = {"text", "input_text", "output_text", "summary_text", "reasoning_text"}
@@ -24,58 +28,75 @@ _MEDIA = {
 }
 IMAGE = Part(LITERAL, b"[image]")
 
+Text = TypeVar("Text")
+Body = TypeVar("Body")
 
-class Block(msgspec.Struct, frozen=True, gc=False):
-    """One element of a content list."""
+
+class Block(msgspec.Struct, Generic[Text, Body], frozen=True, gc=False):
+    """One element of a content list; its texts, and the content of a result, as either way takes them."""
 
     type: str | None = None
-    text: Raw = ABSENT
-    thinking: Raw = ABSENT
+    text: Text = ABSENT
+    thinking: Text = ABSENT
     id: str | None = None
-    name: Raw = ABSENT
+    name: Text = ABSENT
     input: Raw = ABSENT
     tool_use_id: str | None = None
-    content: Raw = ABSENT
+    content: Body = ABSENT
 
 
-_blocks = msgspec.json.Decoder(list[Block]).decode
-_block = decoder(Block)
+Decoded: TypeAlias = str | list[Block[str, Raw]] | None
+"""A content, decoded."""
+Value: TypeAlias = str | list[Any] | Raw | None
+"""A field, taken in either way."""
+
+_blocks = msgspec.json.Decoder(list[Block[Raw, Raw]]).decode
+_block = decoder(Block[Raw, Raw])
 _elements = msgspec.json.Decoder(list[Raw]).decode
-_NO_BLOCK = Block()
+_NO_BLOCK = Block[Any, Any]()
 
 
 STRING, LIST, OBJECT, NULL = b'"[{n'
 """The first bytes of JSON values, which tell what they are."""
 
 
-def first_byte(value: Raw) -> int:
+def first_byte(value: Value) -> int:
     """Return the byte that tells what a JSON value is; 0 where it is absent."""
-    view = memoryview(value)
-    return view[0] if view else 0
+    if isinstance(value, Raw):
+        view = memoryview(value)
+        return view[0] if view else 0
+    if value is None:
+        return NULL
+    return STRING if isinstance(value, str) else LIST
 
 
 class Content:
-    """A JSON list of blocks; no blocks where the value is something else."""
+    """A list of blocks; no blocks where the value is something else."""
 
-    def __init__(self, value: Raw) -> None:
+    def __init__(self, value: Value) -> None:
         self._value = value
         self._elements: list[Raw] | None = None
-        self.blocks = _blocks_of(value)
+        self.blocks: list[Block[Any, Any]] = value if isinstance(value, list) else _blocks_of(value)
 
     def parts(self, number: int) -> list[Part]:
-        """Return what a block shows that is no call, result or thinking; of an unknown kind its JSON."""
+        """Return what a block shows that is no call, result or thinking; of an unknown kind its JSON.
+
+        Raises ValidationError: the kind is unknown, and the content decoded.
+        """
         block = self.blocks[number]
         if block.type in _TEXTS:
             return text_parts(block.text)
         if block.type in _MEDIA:
             return [Part(LITERAL, _MEDIA[block.type])]
         if self._elements is None:
+            if not isinstance(self._value, Raw):
+                raise msgspec.ValidationError(f"a block of an unknown kind: {block.type}")
             self._elements = _elements(self._value)
         return [Part(COPY, self._elements[number])]
 
 
-def _blocks_of(value: Raw) -> list[Block]:
-    if first_byte(value) != LIST:
+def _blocks_of(value: Value) -> list[Block[Any, Any]]:
+    if not isinstance(value, Raw) or first_byte(value) != LIST:
         return []
     try:
         return _blocks(value)
@@ -83,13 +104,17 @@ def _blocks_of(value: Raw) -> list[Block]:
         return [_block(each) if first_byte(each) == OBJECT else _NO_BLOCK for each in _elements(value)]
 
 
-def text_parts(value: Raw) -> list[Part]:
-    """Return a JSON string as a part; none where it is empty or no string."""
+def text_parts(value: Value) -> list[Part]:
+    """Return a string as a part; none where it is empty or no string."""
+    if isinstance(value, str):
+        return [Part(TEXT, value)] if value else []
+    if not isinstance(value, Raw):
+        return []
     view = memoryview(value)
     return [Part(TEXT, value)] if len(view) > 2 and view[0] == STRING else []
 
 
-def content_parts(value: Raw) -> list[Part]:
+def content_parts(value: Value) -> list[Part]:
     """Return what a content value shows: a string, a list of blocks, else its JSON; null is nothing."""
     first = first_byte(value)
     if first == STRING:
@@ -102,16 +127,28 @@ def content_parts(value: Raw) -> list[Part]:
     return [part for number in range(len(content.blocks)) for part in content.parts(number)]
 
 
-def call_parts(name: Raw, shown: list[Part]) -> list[Part]:
+def call_parts(name: Value, shown: list[Part]) -> list[Part]:
     """Return a call: the tool's name on a line, then its input."""
     return text_parts(name) + shown
 
 
-def copied(value: Raw) -> list[Part]:
+def copied(value: Value) -> list[Part]:
     """Return a JSON value as it stands; none where it is absent or null."""
-    return [Part(COPY, value)] if has(value) else []
+    return [Part(COPY, value)] if isinstance(value, Raw) and has(value) else []
 
 
-def has(value: Raw) -> bool:
+def has(value: Value) -> bool:
     """Whether a field is there and not null."""
     return first_byte(value) not in (0, NULL)
+
+
+def as_text(value: Value) -> str | None:
+    """Return the text of a value; None where it is absent or no string."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, Raw) or first_byte(value) != STRING:
+        return None
+    try:
+        return text_of(value)
+    except ValueError:
+        return None

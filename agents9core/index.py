@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
-import xxhash
 
 from agents9core.kinds import Kinds
-from agents9core.markdown import mark_of, section_size
+from agents9core.markdown import PROSE, mark_of, section_size
 from agents9core.record import LITERAL, NOTHING, Message, Part, Read, Record, find_records, time_ns
 from agents9core.render import Extent, Piece, cut, measure
 
@@ -95,14 +94,14 @@ class ChatIndex:
     def take(self, line: bytes, at: int) -> None:
         """Index a whole line that stands at *at*. Nothing that it holds raises."""
         try:
-            record = self.read(line)
+            record = self._read(line)
         except (msgspec.DecodeError, RecursionError):
-            self._take_damaged(line, at)
+            self._take_damaged(bytes(line), at)
             return
         self._take_record(record, line, at)
 
     def _take_damaged(self, line: bytes, at: int) -> None:
-        for found in find_records(line, self.read):
+        for found in find_records(line, self._read):
             if found is None:
                 self.skip(at)
             else:
@@ -111,11 +110,15 @@ class ChatIndex:
     def take_whole(self, line: bytes, at: int) -> bool:
         """Index a line that may not be whole, if it is; say whether it was."""
         try:
-            record = self.read(line)
+            record = self._read(line)
         except (msgspec.DecodeError, RecursionError):
             return False
         self._take_record(record, line, at)
         return True
+
+    def _read(self, data: bytes, raw: bool = False, /) -> Record:
+        """Read an object; raw where its messages are cut."""
+        return self.read(data, True) if raw or len(data) > LONG else self.read(data)
 
     def skip(self, at: int) -> None:
         """Count a line that is not read."""
@@ -168,8 +171,8 @@ class ChatIndex:
             self.chains[record.begins] = None
         if record.uid is not None and not self._is_new(record.uid) and not record.repeats:
             return
-        when = time_ns(record.time) if record.time is not None else None
-        if record.messages and when is not None:
+        when = None if record.time is None else time_ns(record.time)
+        if when is not None and record.messages:
             self._clock = when
         for name, value in record.facts:
             self.facts[name] = (value[:_FACT], self._clock if when is None else when)
@@ -177,11 +180,9 @@ class ChatIndex:
             self._add(record.messages, data, at)
 
     def _is_new(self, uid: str) -> bool:
-        digest = xxhash.xxh3_64_intdigest(uid.encode("utf-8", "surrogatepass"))
-        if digest in self._uids:
-            return False
-        self._uids.add(digest)
-        return True
+        known = len(self._uids)
+        self._uids.add(hash(uid))
+        return len(self._uids) > known
 
     def _add(self, messages: list[Message], data: bytes, at: int) -> None:
         near, length = 0, len(data)
@@ -189,27 +190,29 @@ class ChatIndex:
             if len(self._size) >= CAP:
                 self.overflowed = True
                 return
+            number = self._kinds.number(message)
+            is_prose = message.role in PROSE
             if length > LONG:
-                pieces, extent, near = cut(message.parts, data, near)
+                pieces, extent, near = cut(message.parts, bytes(data), is_prose, near)
                 self._keep(pieces)
             else:
-                extent = measure(message.parts)
-            self._append(message, at, length, nth, extent)
+                extent = measure(message.parts, is_prose)
+            self._append(number, at, length, nth, extent)
 
-    def _append(self, message: Message, at: int, length: int, nth: int, extent: Extent) -> None:
+    def _append(self, number: int, at: int, length: int, nth: int, extent: Extent) -> None:
+        size, marks = extent
         if self._clock > self.newest_ns or not self._size:
             self.newest_ns = self._clock
         self._at.append(at)
         self._length.append(length)
         self._nth.append(nth)
-        number = self._kinds.number(message)
         kind = self._kinds.names[number]
-        mark = mark_of(kind, extent.forged, extent.ticks)
+        mark = mark_of(kind, marks)
         self._kind.append(number)
         self._time.append(self._clock)
-        self._size.append(extent.size)
+        self._size.append(size)
         self._mark.append(mark)
-        self._section_end.append(self.markdown_size + section_size(kind, extent.size, mark))
+        self._section_end.append(self.markdown_size + section_size(kind, size, mark))
 
     def _keep(self, pieces: list[Piece]) -> None:
         self._pieces[len(self)] = pieces
@@ -218,4 +221,4 @@ class ChatIndex:
     def _add_notice(self, text: str) -> None:
         message = Message("system", [Part(LITERAL, text.encode())])
         self._keep([Piece(0, LITERAL, 0, 0, text.encode())])
-        self._append(message, 0, 0, 0, measure(message.parts))
+        self._append(self._kinds.number(message), 0, 0, 0, measure(message.parts, is_prose=True))

@@ -31,17 +31,6 @@ def text_of(string: bytes | msgspec.Raw) -> str:
         return _LONE.sub(lambda run: "\ufffd" * len(run[0]), text)
 
 
-def as_text(value: msgspec.Raw) -> str | None:
-    """Return the text of a JSON value; None where it is absent or no string."""
-    view = memoryview(value)
-    if not view or view[0] != 0x22:
-        return None
-    try:
-        return text_of(value)
-    except ValueError:
-        return None
-
-
 def utf8(data: bytes) -> bytes:
     """Return *data* with every byte that is not UTF-8 replaced."""
     if data.isascii():

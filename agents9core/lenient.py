@@ -4,9 +4,8 @@ A decoder made here gives a struct in one pass where every field is of its type.
 fields are taken one by one, and an odd one is as if it were absent: it costs itself only. Pure.
 """
 
-import types
 from collections.abc import Callable
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, get_args, get_origin
 
 import msgspec
 from msgspec import Raw
@@ -49,8 +48,8 @@ def _taken_singly(
 
 def _value_decoder(kind: Any) -> Callable[[Raw], Any]:  # noqa: ANN401 - any annotation of a field
     """Return a decoder of a field's type; of a struct (or a struct or null) a lenient one."""
-    options = get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
-    for option in options:
-        if isinstance(option, type) and issubclass(option, msgspec.Struct):
+    for option in (kind, *get_args(kind)):
+        struct = get_origin(option) or option
+        if isinstance(struct, type) and issubclass(struct, msgspec.Struct):
             return decoder(option)
     return msgspec.json.Decoder(kind).decode

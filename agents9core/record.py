@@ -1,6 +1,6 @@
 """From a line of a transcript to the messages in it: what every harness's reader shares.
 
-A harness gives one pure function, `read(object) -> Record`, over the bytes of one JSON object. This
+A harness gives one pure function, `read(object, raw) -> Record`, over the bytes of one JSON object. This
 module finds the objects on a line, also on a damaged one (DESIGN section 4, "Damage"): a BOM, NULs and
 blanks before an object are skipped, glued objects are read one after the other, and what a strict
 parser refuses is mended and tried once more before it counts as skipped.
@@ -12,9 +12,11 @@ import codecs
 import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import msgspec
+
+from agents9core.lenient import decoder
 
 LITERAL, COPY, TEXT = range(3)
 """How a part is made: our own bytes; JSON as it stands in the file; a JSON string, unescaped."""
@@ -22,15 +24,15 @@ LITERAL, COPY, TEXT = range(3)
 CALL, RESULT = "tool-call", "tool-result"
 
 
-class Part(NamedTuple):
+class Part(msgspec.Struct, frozen=True, gc=False):
     """A piece of a message that stands on a line of its own."""
 
     how: int
-    data: bytes | msgspec.Raw
-    """For TEXT the JSON string with its quotes."""
+    data: bytes | msgspec.Raw | str
+    """For TEXT the text, or the JSON string with its quotes."""
 
 
-class Message(NamedTuple):
+class Message(msgspec.Struct, frozen=True, gc=False):
     """One message of a record."""
 
     role: str
@@ -42,10 +44,10 @@ class Message(NamedTuple):
     """The name of the tool that is called, as the harness spells it."""
 
 
-class Record(NamedTuple):
+class Record(msgspec.Struct, frozen=True, gc=False):
     """What one JSON object of a transcript says."""
 
-    messages: list[Message] = []  # noqa: RUF012 - never changed
+    messages: list[Message] = []
     time: str | None = None
     """Its timestamp as written; None where it has none."""
     uid: str | None = None
@@ -73,7 +75,33 @@ class Found(NamedTuple):
     record: Record
 
 
-Read = Callable[[bytes], Record]
+class Read(Protocol):
+    """Reads one JSON object, which may be any buffer. It raises DecodeError or RecursionError."""
+
+    def __call__(self, data: bytes, raw: bool = False, /) -> Record:
+        """*raw*: take each text as the JSON string that stands in *data*; else as what that says, mostly."""
+
+
+def reader(decoded: type[msgspec.Struct], as_raw: type[msgspec.Struct], say: Callable[[Any], Record]) -> Read:
+    """Return what reads a record in either of two ways that say the same.
+
+    *decoded*: its struct in the shape that the harness writes, with each text decoded in the one pass that
+    also checks the line; nearly all are read so. *as_raw*: the struct in which texts and contents are Raw,
+    for what is raw or of another shape; there an odd field costs itself only.
+    """
+    usual = msgspec.json.Decoder(decoded).decode
+    lenient = decoder(as_raw)
+
+    def read(data: bytes, raw: bool = False, /) -> Record:
+        if not raw:
+            try:
+                return say(usual(data))
+            except msgspec.ValidationError:
+                pass
+        return say(lenient(data))
+
+    return read
+
 
 _NOTHING = re.compile(rb"[\x00 \t\r]*+(?:\xef\xbb\xbf[\x00 \t\r]*+)?")
 _NEAR = 4096
@@ -148,16 +176,16 @@ def _mended(data: bytes, read: Read) -> Record | None:
     _mend(buffer)
     mended = cast(bytes, buffer)  # a reader takes any buffer
     try:
-        record = read(mended)
+        record = read(mended, True)
     except RecursionError:
         _flatten(buffer)
         try:
-            record = read(mended)
+            record = read(mended, True)
         except (msgspec.DecodeError, RecursionError):
             return None
     except msgspec.DecodeError:
         return None
-    return record._replace(messages=_relocated(record.messages, mended, data))
+    return msgspec.structs.replace(record, messages=_relocated(record.messages, mended, data))
 
 
 def _mend(data: bytearray) -> None:
@@ -217,12 +245,18 @@ def _relocated(messages: list[Message], mended: bytes, data: bytes) -> list[Mess
         parts = []
         for part in message.parts:
             if part.how != LITERAL:
-                at = place(mended, part.data, after)
-                after = at + len(memoryview(part.data))
+                at = place(mended, stands(part), after)
+                after = at + len(memoryview(stands(part)))
                 part = Part(part.how, msgspec.Raw(view[at:after]))
             parts.append(part)
-        moved.append(message._replace(parts=parts))
+        moved.append(msgspec.structs.replace(message, parts=parts))
     return moved
+
+
+def stands(part: Part) -> bytes | msgspec.Raw:
+    """Return the bytes of a part that was read raw, as they stand in its object."""
+    assert not isinstance(part.data, str)  # noqa: S101 - who reads raw is given no str
+    return part.data
 
 
 def place(data: bytes, part: bytes | msgspec.Raw, near: int) -> int:

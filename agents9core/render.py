@@ -8,15 +8,15 @@ Pure: bytes in, bytes out.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import accumulate
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from msgspec import Raw
 
 from agents9core.jsontext import safe_cut, text_of, unescape, utf8
 from agents9core.markdown import Marks, forged_in, ticks_in
-from agents9core.record import COPY, LITERAL, TEXT, Part, place
+from agents9core.record import LITERAL, TEXT, Part, place, stands
 
 PIECE = 512 << 10
 """Bytes of the file that one piece is made of, at most: what a read anywhere may have to decode."""
@@ -26,58 +26,43 @@ def render(parts: list[Part]) -> bytes:
     """Return the bytes of a message."""
     out = []
     for part in parts:
-        text = _MAKE[part.how](part.data)
+        text = _made(part)
         out.append(text)
         if text and not text.endswith(b"\n"):
             out.append(b"\n")
     return b"".join(out)
 
 
-class Extent(NamedTuple):
-    """What is known of a message's text without keeping it."""
-
-    size: int
-    """Bytes that `render` gives."""
-    forged: int
-    """Lines that begin as a heading of the Markdown file does."""
-    ticks: int
-    """The longest run of backticks, of three and more."""
+def _made(part: Part) -> bytes:
+    data = part.data
+    if isinstance(data, str):
+        return data.encode()
+    return text_of(data).encode() if part.how == TEXT else utf8(bytes(data))
 
 
-def measure(parts: list[Part]) -> Extent:
+Extent: TypeAlias = tuple[int, int]
+"""What is known of a message's text without keeping it: the bytes that `render` gives; and, for the Markdown
+file, of prose the lines that begin as a heading does, else the longest run of backticks, of three up."""
+
+
+def measure(parts: list[Part], is_prose: bool) -> Extent:
     """Return the extent of what `render` gives."""
-    size = forged = ticks = 0
-    for how, data in parts:
-        text = _TEXT_OF[how](data)
+    size = marks = 0
+    for part in parts:
+        data = part.data
+        text = data if isinstance(data, str) else _text(part.how, data)
         length = len(text) if text.isascii() else len(text.encode())
         size += length if not length or text.endswith("\n") else length + 1
-        if "#" in text:
-            forged += forged_in(text)
-        if "`" in text:
-            ticks = max(ticks, ticks_in(text))
-    return Extent(size, forged, ticks)
+        if is_prose:
+            if "#" in text:
+                marks += forged_in(text)
+        elif "`" in text:
+            marks = max(marks, ticks_in(text))
+    return size, marks
 
 
-def _copied_text(data: bytes | Raw) -> str:
-    return str(memoryview(data), "utf-8", "replace")
-
-
-_TEXT_OF: dict[int, Callable[[bytes | Raw], str]] = {
-    LITERAL: _copied_text,
-    COPY: _copied_text,
-    TEXT: text_of,
-}
-
-
-def _made_text(data: bytes | Raw) -> bytes:
-    return text_of(data).encode()
-
-
-def _made_copy(data: bytes | Raw) -> bytes:
-    return utf8(bytes(data))
-
-
-_MAKE: dict[int, Callable[[bytes | Raw], bytes]] = {LITERAL: bytes, COPY: _made_copy, TEXT: _made_text}
+def _text(how: int, data: bytes | Raw) -> str:
+    return text_of(data) if how == TEXT else str(memoryview(data), "utf-8", "replace")
 
 
 class Piece(NamedTuple):
@@ -96,23 +81,24 @@ class Piece(NamedTuple):
     """Whether its bytes begin a line."""
 
 
-def cut(parts: list[Part], data: bytes, near: int = 0) -> tuple[list[Piece], Extent, int]:
-    """Cut a message into pieces of *data*, the object it stands in.
+def cut(parts: list[Part], data: bytes, is_prose: bool, near: int = 0) -> tuple[list[Piece], Extent, int]:
+    """Cut a message, which was read raw, into pieces of *data*, the object it stands in.
 
     *near*: where the message before ended. Returns the pieces, the message's extent, and where it ends.
     """
     cutter = _Cutter()
     for part in parts:
+        source = stands(part)
         if part.how == LITERAL:
-            cutter.add(LITERAL, 0, bytes(part.data), 0)
+            cutter.add(LITERAL, 0, bytes(source), 0)
         else:
-            start = place(data, part.data, near)
-            near = start + len(memoryview(part.data))
+            start = place(data, source, near)
+            near = start + len(memoryview(source))
             quote = 1 if part.how == TEXT else 0
             for at, length in _runs(data, start + quote, near - quote):
                 cutter.add(part.how, at, make(part.how, data[at : at + length]), length)
         cutter.end_part()
-    return *cutter.result(), near
+    return *cutter.result(is_prose), near
 
 
 class _Cutter:
@@ -138,11 +124,11 @@ class _Cutter:
             self.add(LITERAL, 0, b"\n", 0)
         self._part_start = self._size
 
-    def result(self) -> tuple[list[Piece], Extent]:
+    def result(self, is_prose: bool) -> tuple[list[Piece], Extent]:
         """Return the pieces and the message's extent."""
         before = [0, *accumulate(self._marks.forged)]
         pieces = [piece._replace(forged=count) for piece, count in zip(self._pieces, before, strict=False)]
-        return pieces, Extent(self._size, before[-1], self._marks.ticks)
+        return pieces, (self._size, before[-1] if is_prose else self._marks.ticks)
 
 
 def make(how: int, source: bytes) -> bytes:

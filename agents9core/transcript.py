@@ -20,7 +20,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from agents9core.errors import Gone, Malformed, NotFound, TooLarge, Unavailable
 from agents9core.identity import PathNumbers
@@ -185,9 +185,10 @@ def _read_new_lines(file: OpenFile, progress: _Progress, base: int, index: ChatI
             return
         spans = scanner.feed(data)
         progress.witness.cover(data)
+        view = cast(bytes, memoryview(data))  # a line is not copied: a reader takes any buffer
         for begin, end in spans:
             if begin >= start:
-                index.take(data[begin - start : end - start], base + begin)
+                index.take(view[begin - start : end - start], base + begin)
             elif end - begin <= LONGEST:  # it began before this chunk
                 index.take(os.pread(file.fd, end - begin, begin), base + begin)
             else:

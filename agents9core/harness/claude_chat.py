@@ -5,36 +5,47 @@ the text that stands in `user` records was written by the program. Pure.
 """
 
 import re
+from typing import Any, Generic, TypeAlias
 
 import msgspec
 from msgspec import Raw
 
-from agents9core.blocks import ABSENT, Content, call_parts, content_parts, copied, text_parts
-from agents9core.jsontext import as_text, safe_cut, unescape
-from agents9core.lenient import decoder
-from agents9core.record import CALL, NOTHING, RESULT, TEXT, Message, Part, Record
+from agents9core.blocks import (
+    ABSENT,
+    Block,
+    Body,
+    Content,
+    Decoded,
+    as_text,
+    call_parts,
+    content_parts,
+    copied,
+    text_parts,
+)
+from agents9core.jsontext import safe_cut, unescape
+from agents9core.record import CALL, NOTHING, RESULT, TEXT, Message, Part, Record, reader
 
 TITLES = ("custom-title", "ai-title", "summary")
 """The facts that may be the title, the best first."""
 
 _PROGRAM_WRITTEN = (
-    b"<task-notification>",
-    b"<local-command-stdout>",
-    b"<local-command-stderr>",
-    b"<local-command-caveat>",
-    b"<bash-stdout>",
-    b"<bash-stderr>",
-    b"<teammate-message",
-    b"<agent-message",
-    b"[Request interrupted by user",
+    "<task-notification>",
+    "<local-command-stdout>",
+    "<local-command-stderr>",
+    "<local-command-caveat>",
+    "<bash-stdout>",
+    "<bash-stderr>",
+    "<teammate-message",
+    "<agent-message",
+    "[Request interrupted by user",
 )
 _UUID = re.compile("[0-9A-Za-z-]{1,64}")
 _LONGEST_MARK = 256
 """Bytes of a JSON string that are sure to hold the beginning that tells, also where it is escaped."""
 
 
-class _Message(msgspec.Struct, frozen=True, gc=False):
-    content: Raw = ABSENT
+class _Message(msgspec.Struct, Generic[Body], frozen=True, gc=False):
+    content: Body = ABSENT
     model: str | None = None
 
 
@@ -49,7 +60,7 @@ class _Attachment(msgspec.Struct, frozen=True):
     origin: _Origin | None = None
 
 
-class _Line(msgspec.Struct, frozen=True, gc=False):
+class _Line(msgspec.Struct, Generic[Body], frozen=True, gc=False):
     type: str | None = None
     uuid: str | None = None
     parentUuid: str | None = None
@@ -60,7 +71,7 @@ class _Line(msgspec.Struct, frozen=True, gc=False):
     isApiErrorMessage: bool | None = None
     origin: _Origin | None = None
     promptSource: str | None = None
-    message: _Message | None = None
+    message: _Message[Body] | None = None
     attachment: _Attachment | None = None
     content: Raw = ABSENT
     summary: str | None = None
@@ -68,18 +79,13 @@ class _Line(msgspec.Struct, frozen=True, gc=False):
     customTitle: str | None = None
 
 
-_line = decoder(_Line)
+_AnyLine: TypeAlias = _Line[Any]
+_DECODED = _Line[str | list[Block[str, Decoded]] | None]
+_RAW = _Line[Raw]
 
 
-def read(data: bytes) -> Record:
-    """Return what one record of a session's own file says. Raises DecodeError or RecursionError."""
-    line = _line(data)
+def _own(line: _AnyLine) -> Record:
     return _aside(line) if line.isSidechain else _record(line)
-
-
-def read_subagent(data: bytes) -> Record:
-    """Return what one record of a subagent's file says; there every record is a side chain."""
-    return _record(_line(data))
 
 
 class SideChain:
@@ -87,22 +93,25 @@ class SideChain:
 
     def __init__(self, begins: str) -> None:
         self._chain = {begins}
+        self._read = reader(_DECODED, _RAW, self._say)
 
-    def __call__(self, data: bytes) -> Record:
+    def __call__(self, data: bytes, raw: bool = False, /) -> Record:
         """Return what a record says, if it is the chain's. Raises DecodeError or RecursionError."""
-        line = _line(data)
+        return self._read(data, raw)
+
+    def _say(self, line: _AnyLine) -> Record:
         if not line.isSidechain or not line.uuid or self._chain.isdisjoint((line.uuid, line.parentUuid)):
             return NOTHING
         self._chain.add(line.uuid)
         return _record(line)
 
 
-def _aside(line: _Line) -> Record:
+def _aside(line: _AnyLine) -> Record:
     begins = line.parentUuid is None and line.uuid is not None and _UUID.fullmatch(line.uuid)
     return Record(begins=line.uuid) if begins else NOTHING
 
 
-def _record(line: _Line) -> Record:
+def _record(line: _AnyLine) -> Record:
     kind = line.type or ""
     if kind in TITLES:
         return Record(facts=_title(kind, line))
@@ -112,7 +121,7 @@ def _record(line: _Line) -> Record:
     return Record(speak(line), line.timestamp, line.uuid, _model(line) if kind == "assistant" else ())
 
 
-def _user(line: _Line) -> list[Message]:
+def _user(line: _AnyLine) -> list[Message]:
     if line.message is None:
         return []
     whole = text_parts(line.message.content)
@@ -131,7 +140,7 @@ def _user(line: _Line) -> list[Message]:
     return messages + _said(_user_role(line, group), group)
 
 
-def _assistant(line: _Line) -> list[Message]:
+def _assistant(line: _AnyLine) -> list[Message]:
     if line.message is None:
         return []
     speaker = "system" if line.isApiErrorMessage else "assistant"
@@ -162,11 +171,11 @@ def _block_said(speaker: str, content: Content, number: int) -> list[Message]:
     return _said(speaker, content.parts(number))
 
 
-def _system(line: _Line) -> list[Message]:
+def _system(line: _AnyLine) -> list[Message]:
     return _said("system", text_parts(line.content))
 
 
-def _queued(line: _Line) -> list[Message]:
+def _queued(line: _AnyLine) -> list[Message]:
     """Read a prompt that was typed while the agent worked; every other attachment is bookkeeping."""
     attachment = line.attachment
     if attachment is None or attachment.type != "queued_command":
@@ -180,7 +189,7 @@ def _queued(line: _Line) -> list[Message]:
 _SPEAKERS = {"user": _user, "assistant": _assistant, "system": _system, "attachment": _queued}
 
 
-def _user_role(line: _Line, parts: list[Part]) -> str:
+def _user_role(line: _AnyLine, parts: list[Part]) -> str:
     if line.isMeta or line.isCompactSummary:
         return "system"
     origin = line.origin.kind if line.origin else None
@@ -194,19 +203,27 @@ def _program_wrote(parts: list[Part]) -> bool:
     if not parts or parts[0].how != TEXT:
         return False
     data = parts[0].data
+    if isinstance(data, str):
+        return data.startswith(_PROGRAM_WRITTEN)
     inner = bytes(memoryview(data)[1 : min(_LONGEST_MARK, len(memoryview(data)) - 1)])
-    return unescape(inner[: safe_cut(inner, len(inner))]).startswith(_PROGRAM_WRITTEN)
+    return unescape(inner[: safe_cut(inner, len(inner))]).decode().startswith(_PROGRAM_WRITTEN)
 
 
 def _said(role: str, parts: list[Part]) -> list[Message]:
     return [Message(role, parts)] if parts else []
 
 
-def _title(kind: str, line: _Line) -> tuple[tuple[str, str], ...]:
+def _title(kind: str, line: _AnyLine) -> tuple[tuple[str, str], ...]:
     title = {"custom-title": line.customTitle, "ai-title": line.aiTitle, "summary": line.summary}[kind]
     return ((kind, title),) if title is not None else ()
 
 
-def _model(line: _Line) -> tuple[tuple[str, str], ...]:
+def _model(line: _AnyLine) -> tuple[tuple[str, str], ...]:
     model = line.message.model if line.message else None
     return (("model", model),) if model and model != "<synthetic>" else ()
+
+
+read = reader(_DECODED, _RAW, _own)
+"""Reads one record of a session's own file."""
+read_subagent = reader(_DECODED, _RAW, _record)
+"""Reads one record of a subagent's file; there every record is a side chain."""

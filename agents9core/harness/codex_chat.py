@@ -8,6 +8,7 @@ its kind where codex wrote one, else by the markers that codex itself tests for.
 import re
 from collections.abc import Callable, Iterator
 from itertools import groupby
+from typing import Any, Generic, TypeAlias
 
 import msgspec
 from msgspec import Raw
@@ -17,16 +18,18 @@ from agents9core.blocks import (
     IMAGE,
     LIST,
     STRING,
+    Body,
     Content,
+    Decoded,
+    Text,
+    as_text,
     content_parts,
     copied,
     first_byte,
     has,
     text_parts,
 )
-from agents9core.jsontext import as_text
-from agents9core.lenient import decoder
-from agents9core.record import CALL, LITERAL, NOTHING, RESULT, Message, Part, Record
+from agents9core.record import CALL, LITERAL, NOTHING, RESULT, Message, Part, Record, reader
 
 _TURNS = {
     "task_started": "busy",
@@ -83,22 +86,23 @@ class _Passthrough(msgspec.Struct, frozen=True):
     content_item_kinds: list[str | None] = []
 
 
-class _Item(msgspec.Struct, frozen=True, gc=False):
+class _Item(msgspec.Struct, Generic[Text, Body], frozen=True, gc=False):
     """A response item, or another payload: the fields that are ever looked at."""
 
     type: str | None = None
+    timestamp: str | None = None
     id: str | None = None
     role: str | None = None
-    content: Raw = ABSENT
-    summary: Raw = ABSENT
+    content: Body = ABSENT
+    summary: Body = ABSENT
     message: Raw = ABSENT
-    author: Raw = ABSENT
-    name: Raw = ABSENT
+    author: Text = ABSENT
+    name: Text = ABSENT
     call_id: str | None = None
-    arguments: Raw = ABSENT
-    input: Raw = ABSENT
+    arguments: Text = ABSENT
+    input: Text = ABSENT
     action: Raw = ABSENT
-    output: Raw = ABSENT
+    output: Body = ABSENT
     tools: Raw = ABSENT
     revised_prompt: Raw = ABSENT
     encrypted_content: Raw = ABSENT
@@ -111,30 +115,46 @@ class _Metadata(msgspec.Struct, frozen=True):
     inherited_user_message: bool | None = None
 
 
-class _Line(msgspec.Struct, frozen=True, gc=False):
+class _Line(msgspec.Struct, Generic[Text, Body], frozen=True, gc=False):
     type: str | None = None
     timestamp: str | None = None
     ordinal: int | None = None
-    payload: _Item | None = None
+    payload: _Item[Text, Body] | None = None
     metadata: _Metadata | None = None
 
 
-_line = decoder(_Line)
-_item = decoder(_Item)
+_AnyItem: TypeAlias = _Item[Any, Any]
+_AnyLine: TypeAlias = _Line[Any, Any]
 
 _ENCRYPTED = Part(LITERAL, b"[encrypted]")
 
 
-def read(data: bytes) -> Record:
-    """Return what one line of a rollout says. Raises DecodeError or RecursionError."""
-    line = _line(data)
+def read(data: bytes, raw: bool = False, /) -> Record:
+    """Return what one line of a rollout says; see `Read`."""
+    record = _wrapped(data, raw)
+    return _bare(data, raw) if record is _UNWRAPPED else record
+
+
+_UNWRAPPED = Record()
+"""What a line says that is no wrapper around an item."""
+
+
+def _say(line: _AnyLine) -> Record:
     if line.payload is None:
-        return Record(_said_by_item(_item(data)), line.timestamp)
+        return _UNWRAPPED
     take = _LINES.get(line.type or "")
     return take(line, line.payload) if take else NOTHING
 
 
-def _response_item(line: _Line, item: _Item) -> Record:
+def _say_bare(item: _AnyItem) -> Record:
+    return Record(_said_by_item(item), item.timestamp)
+
+
+_wrapped = reader(_Line[str, Decoded], _Line[Raw, Raw], _say)
+_bare = reader(_Item[str, Decoded], _Item[Raw, Raw], _say_bare)
+
+
+def _response_item(line: _AnyLine, item: _AnyItem) -> Record:
     if line.metadata and line.metadata.inherited_user_message:
         return NOTHING
     if item.type != "agent_message":
@@ -142,29 +162,29 @@ def _response_item(line: _Line, item: _Item) -> Record:
     return Record(_agent(item), line.timestamp, item.id, (), line.ordinal, repeats=True)
 
 
-def _event(line: _Line, event: _Item) -> Record:
+def _event(line: _AnyLine, event: _AnyItem) -> Record:
     turn = _TURNS.get(event.type or "")
     return Record([], line.timestamp, None, (("turn", turn),), line.ordinal) if turn else NOTHING
 
 
-def _turn_context(line: _Line, context: _Item) -> Record:
+def _turn_context(line: _AnyLine, context: _AnyItem) -> Record:
     facts = (("model", context.model),) if context.model else ()
     return Record([], line.timestamp, None, facts, line.ordinal)
 
 
-def _compacted(line: _Line, item: _Item) -> Record:
+def _compacted(line: _AnyLine, item: _AnyItem) -> Record:
     return Record(_said("system", text_parts(item.message)), line.timestamp, None, (), line.ordinal)
 
 
-def _inter_agent(line: _Line, item: _Item) -> Record:
+def _inter_agent(line: _AnyLine, item: _AnyItem) -> Record:
     return Record(_agent(item), line.timestamp, item.id, (), line.ordinal)
 
 
-def _session_meta(line: _Line, meta: _Item) -> Record:
+def _session_meta(line: _AnyLine, meta: _AnyItem) -> Record:
     return Record(ordinal=line.ordinal, starts_at=meta.subagent_history_start_ordinal or 0)
 
 
-_LINES: dict[str, Callable[[_Line, _Item], Record]] = {
+_LINES: dict[str, Callable[[_AnyLine, _AnyItem], Record]] = {
     "response_item": _response_item,
     "event_msg": _event,
     "turn_context": _turn_context,
@@ -174,7 +194,7 @@ _LINES: dict[str, Callable[[_Line, _Item], Record]] = {
 }
 
 
-def _said_by_item(item: _Item) -> list[Message]:
+def _said_by_item(item: _AnyItem) -> list[Message]:
     kind = item.type or ""
     say = _ITEMS.get(kind)
     if say is not None:
@@ -186,31 +206,31 @@ def _said_by_item(item: _Item) -> list[Message]:
     return []
 
 
-def _message(item: _Item) -> list[Message]:
+def _message(item: _AnyItem) -> list[Message]:
     if item.role == "user":
         return _from_user(item)
     speaker = "assistant" if item.role == "assistant" else "system"
     return _said(speaker, content_parts(item.content))
 
 
-def _agent(item: _Item) -> list[Message]:
+def _agent(item: _AnyItem) -> list[Message]:
     parts = content_parts(item.content)
     if first_byte(item.encrypted_content) == STRING and not parts:
         parts = [_ENCRYPTED]
     return _said("agent", text_parts(item.author) + parts)
 
 
-def _reasoning(item: _Item) -> list[Message]:
+def _reasoning(item: _AnyItem) -> list[Message]:
     return _said("thinking", content_parts(item.summary) or content_parts(item.content))
 
 
-def _image_generation(item: _Item) -> list[Message]:
+def _image_generation(item: _AnyItem) -> list[Message]:
     name = "image_generation"
     parts = [Part(LITERAL, name.encode()), *text_parts(item.revised_prompt), IMAGE]
     return [Message(CALL, parts, item.call_id, name)]
 
 
-_ITEMS: dict[str, Callable[[_Item], list[Message]]] = {
+_ITEMS: dict[str, Callable[[_AnyItem], list[Message]]] = {
     "message": _message,
     "agent_message": _agent,
     "reasoning": _reasoning,
@@ -218,7 +238,7 @@ _ITEMS: dict[str, Callable[[_Item], list[Message]]] = {
 }
 
 
-def _call(kind: str, item: _Item) -> Message:
+def _call(kind: str, item: _AnyItem) -> Message:
     """Read a call: its input is the first of arguments, input and action; a string is unescaped once."""
     name = as_text(item.name)
     named = text_parts(item.name) if name else [Part(LITERAL, kind.removesuffix("_call").encode())]
@@ -227,12 +247,12 @@ def _call(kind: str, item: _Item) -> Message:
     return Message(CALL, named + shown, item.call_id, name or kind.removesuffix("_call"))
 
 
-def _output(item: _Item) -> Message:
+def _output(item: _AnyItem) -> Message:
     shown = content_parts(item.output) if has(item.output) else copied(item.tools)
     return Message(RESULT, shown, item.call_id)
 
 
-def _from_user(item: _Item) -> list[Message]:
+def _from_user(item: _AnyItem) -> list[Message]:
     """Sort the items of a user-role message one by one; neighbours of one class are one message."""
     if first_byte(item.content) != LIST:
         parts = content_parts(item.content)
@@ -243,7 +263,7 @@ def _from_user(item: _Item) -> list[Message]:
     ]
 
 
-def _sorted_items(item: _Item) -> Iterator[tuple[str, list[Part]]]:
+def _sorted_items(item: _AnyItem) -> Iterator[tuple[str, list[Part]]]:
     content = Content(item.content)
     passthrough = item.internal_chat_message_metadata_passthrough
     labels = passthrough.content_item_kinds if passthrough else []

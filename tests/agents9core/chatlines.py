@@ -2,9 +2,12 @@
 
 import json
 
+from msgspec.structs import replace
+
 from agents9core.index import ChatIndex
+from agents9core.markdown import PROSE
 from agents9core.record import Read, read_object
-from agents9core.render import cut, make, render
+from agents9core.render import cut, make, measure, render
 
 
 def line(**fields: object) -> bytes:
@@ -23,7 +26,10 @@ def index_of(read: Read, data: bytes, birth_ns: int = 0) -> ChatIndex:
 
 
 def shown(read: Read, *lines: bytes) -> list[tuple[str, str]]:
-    """Return the kind and the text of each message, read back from the lines by every way there is."""
+    """Return the kind and the text of each message, read back from the lines by every way there is.
+
+    The ways say the same, or this fails.
+    """
     data = b"".join(one + b"\n" for one in lines)
     index = index_of(read, data)
     return [(index.kind(id_), text_of(index, id_, data)) for id_ in range(len(index))]
@@ -34,11 +40,18 @@ def text_of(index: ChatIndex, id_: int, data: bytes) -> str:
     place = index.place(id_)
     source = data[place.at : place.at + place.length]
     record = read_object(source, index.read)
+    raw = read_object(source, lambda data, _=True: index.read(data, True))
     assert record is not None
-    parts = record.messages[place.nth].parts
-    text = render(parts)
-    pieces, (size, _, _), _ = cut(parts, source)
-    assert size == place.size == len(text)
+    assert raw is not None
+    assert replace(record, messages=[]) == replace(raw, messages=[])
+    said, said_raw = record.messages[place.nth], raw.messages[place.nth]
+    assert replace(said, parts=[]) == replace(said_raw, parts=[])
+    text = render(said.parts)
+    assert render(said_raw.parts) == text
+    is_prose = said.role in PROSE
+    pieces, extent, _ = cut(said_raw.parts, source, is_prose)
+    assert extent == measure(said.parts, is_prose) == measure(said_raw.parts, is_prose)
+    assert extent[0] == place.size == len(text)
     joined = (piece.literal or make(piece.how, source[piece.at :][: piece.length]) for piece in pieces)
     assert b"".join(joined) == text
     return text.decode()

@@ -5,9 +5,8 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import Raw
 
-from agents9core.jsontext import as_text, safe_cut, text_of, unescape, utf8
+from agents9core.jsontext import safe_cut, text_of, unescape, utf8
 
 LONE = "\ufffd"
 
@@ -55,15 +54,6 @@ def test_the_inside_of_a_string_reads_as_the_string(inner, text):
 def test_what_is_no_string_is_refused(broken):
     with pytest.raises(ValueError):  # noqa: PT011 - both parsers' own kinds
         text_of(broken)
-
-
-@pytest.mark.parametrize("value", [b"", b"null", b"7", b"true", b"{}", b'["a"]', rb'"\x"'])
-def test_a_field_that_is_no_string_has_no_text(value):
-    assert as_text(Raw(value)) is None
-
-
-def test_a_field_that_is_a_string_has_its_text():
-    assert as_text(Raw(b'"a\\n"')) == "a\n"
 
 
 @pytest.mark.parametrize(

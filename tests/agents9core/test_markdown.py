@@ -158,8 +158,8 @@ TEXTS = st.lists(st.sampled_from(["a", "\n", "## ", "00000000-", "`", "#", "é",
 @given(TEXTS, st.sampled_from(["user", "bash"]))
 def test_the_size_of_a_section_is_known_without_its_text(text, kind):
     data = text.encode() + b"\n"
-    extent = render.measure([render.Part(0, data)])
-    mark = mark_of(kind, extent.forged, extent.ticks)
+    _, marks = render.measure([render.Part(0, data)], kind in markdown.PROSE)
+    mark = mark_of(kind, marks)
     shown = escaped(data) if kind in markdown.PROSE else data
     section = opening(0, kind, NS, mark) + shown + closing(kind, mark)
     assert section_size(kind, len(data), mark) == len(section)

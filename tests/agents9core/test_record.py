@@ -33,7 +33,7 @@ class _Said(msgspec.Struct):
 _said = msgspec.json.Decoder(_Said).decode
 
 
-def read(data: bytes) -> Record:
+def read(data: bytes, _raw: bool = False, /) -> Record:
     """Read an invented record: two texts in this order, and a value that is copied."""
     said = _said(data)
     texts = [Part(TEXT, part) for part in (said.say, said.then) if bytes(part)[:1] == b'"']

@@ -32,6 +32,14 @@ TABLE = [
     ([(LITERAL, b"said\n")], b"said\n"),
     ([(LITERAL, b"Bash"), (COPY, b"{}")], b"Bash\n{}\n"),
 ]
+DECODED = [
+    ("a", b"a\n"),
+    ("a\n", b"a\n"),
+    ("é", "é\n".encode()),
+    ("😀\n", "😀\n".encode()),
+    ("\ufffd", "\ufffd\n".encode()),
+    ("", b""),
+]
 CASES = [([Part(*part) for part in parts], text) for parts, text in TABLE]
 
 
@@ -42,7 +50,20 @@ def test_each_part_stands_on_lines_of_its_own(parts, text):
 
 @pytest.mark.parametrize(("parts", "text"), CASES)
 def test_a_size_is_the_bytes_that_are_read(parts, text):
-    assert measure(parts).size == len(text)
+    assert measure(parts, is_prose=True)[0] == len(text)
+
+
+@pytest.mark.parametrize(("data", "text"), DECODED)
+def test_a_text_may_come_decoded(data, text):
+    parts = [Part(TEXT, data), Part(LITERAL, b"x")]
+    assert render(parts) == text + b"x\n"
+    assert measure(parts, is_prose=True)[0] == len(text) + 2
+
+
+@pytest.mark.parametrize(("is_prose", "marks"), [(True, 2), (False, 4)])
+def test_what_the_markdown_file_must_know_is_counted(is_prose, marks):
+    parts = [Part(TEXT, "## 00000001-user\n```"), Part(TEXT, "a\n## 00000002-user\n````")]
+    assert measure(parts, is_prose)[1] == marks
 
 
 def source_of(parts: list[Part]) -> bytes:
@@ -51,7 +72,7 @@ def source_of(parts: list[Part]) -> bytes:
 
 
 def joined(parts: list[Part], data: bytes) -> bytes:
-    pieces, (size, _, _), _ = cut(parts, data)
+    pieces, (size, _), _ = cut(parts, data, is_prose=True)
     made = [piece.literal or make(piece.how, data[piece.at : piece.at + piece.length]) for piece in pieces]
     assert [piece.start for piece in pieces] == [sum(map(len, made[:nth])) for nth in range(len(made))]
     assert size == sum(map(len, made))
@@ -81,27 +102,27 @@ def test_cut_small_or_not_at_all_is_the_same_message(parts, piece):
         patch.setattr(render_module, "PIECE", piece)
         text = joined(parts, source_of(parts))
     assert text == render(parts)
-    assert len(text) == measure(parts).size
+    assert len(text) == measure(parts, is_prose=True)[0]
 
 
 def test_no_piece_is_made_of_more_than_a_piece_of_the_file(monkeypatch):
     monkeypatch.setattr(render_module, "PIECE", 100)
     part = Part(TEXT, b'"' + rb"\ud83d\ude00" * 1000 + b'"')
-    pieces, _, _ = cut([part], bytes(part.data))
+    pieces, _, _ = cut([part], bytes(part.data), is_prose=True)
     assert max(piece.length for piece in pieces) <= 100
 
 
 def test_a_message_is_cut_from_where_the_one_before_ended():
     data = b'["a","a"]'
-    _, _, near = cut([Part(TEXT, b'"a"')], data)
-    pieces, _, _ = cut([Part(TEXT, b'"a"')], data, near)
+    _, _, near = cut([Part(TEXT, b'"a"')], data, is_prose=True)
+    pieces, _, _ = cut([Part(TEXT, b'"a"')], data, True, near)
     assert pieces[0].at == 6
 
 
 def test_the_piece_at_an_offset_holds_it(monkeypatch):
     monkeypatch.setattr(render_module, "PIECE", 12)
     part = Part(TEXT, b'"' + b"abcdefghij" * 9 + b'"')
-    pieces, (size, _, _), _ = cut([part], bytes(part.data))
+    pieces, (size, _), _ = cut([part], bytes(part.data), is_prose=True)
     assert all(
         0 <= offset - piece_at(pieces, offset).start < max(piece_at(pieces, offset).length, 1)
         for offset in range(size)
