@@ -21,12 +21,10 @@ export class Heights {
     this.#tops = tops;
   }
 
-  /** Set the height of a row; tell whether that moves what is below. */
   set(row, height) {
-    if (this.#heights[row] === height) return false;
+    if (this.#heights[row] === height) return;
     this.#heights[row] = height;
     this.#sure = Math.min(this.#sure, row);
-    return true;
   }
 
   /** Where *row* begins; of the row after the last: how high all are together. */

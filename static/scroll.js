@@ -32,6 +32,7 @@ export class ScrollList {
     this.top = top; // how much of the window a bar covers
     addEventListener("scroll", () => this.#onScroll(), { passive: true });
     addEventListener("resize", () => this.#restore());
+    for (const around of [document.body, document.querySelector("header")]) this.#observer.observe(around);
   }
 
   get ids() {
@@ -205,13 +206,8 @@ export class ScrollList {
     this.#list.style.paddingBottom = `${this.#heights.total - this.#heights.top(end)}px`;
   }
 
-  // Tell whether any element has another height than before.
   #measure(rows) {
-    let isChanged = false;
-    for (const [row, shown] of rows) {
-      isChanged = this.#heights.set(row, shown.getBoundingClientRect().height) || isChanged;
-    }
-    return isChanged;
+    for (const [row, shown] of rows) this.#heights.set(row, shown.getBoundingClientRect().height);
   }
 
   #showRow(row) {
@@ -236,7 +232,7 @@ export class ScrollList {
   }
 
   #measured() {
-    if (!this.#measure(this.#shown)) return;
+    this.#measure(this.#shown);
     this.#restore();
     this.#sticks ||= this.#isEndSeen();
   }

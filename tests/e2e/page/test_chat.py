@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.machine import get
+from tests.e2e.page.conftest import Watched, looking
 from tests.e2e.page.scene import FINDING
 
 pytestmark = pytest.mark.e2e
@@ -16,6 +17,11 @@ MESSAGES = 17
 
 def message(page, number):
     return page.locator(f"article[data-id='{number}']")
+
+
+def unfold(one):
+    if one.locator("details[open]").count() == 0:
+        one.locator("summary").click()
 
 
 def shown(page):
@@ -30,6 +36,16 @@ def chat(look_at_shop):
     return page
 
 
+@pytest.fixture(scope="module")
+def whole(browser, shop_server):
+    """The same, for tests that leave it as it is but for folds."""
+    watched = Watched()
+    with looking(browser, shop_server, watched) as look:
+        page = look(CHAT, viewport={"width": 1200, "height": 2400})
+        expect(message(page, MESSAGES - 1)).to_be_visible()
+        yield page
+
+
 # -- what is shown of each
 
 
@@ -41,29 +57,29 @@ def test_it_opens_at_its_end_and_says_whose_it_is(look_at_shop):
     expect(page.locator("#state")).to_have_text("live")
 
 
-def test_messages_stand_in_their_order(chat):
-    assert shown(chat) == list(range(MESSAGES))
+def test_messages_stand_in_their_order(whole):
+    assert shown(whole) == list(range(MESSAGES))
 
 
-def test_a_prompt_is_plain_and_stands_out(chat):
-    said = message(chat, 0).locator(".said")
+def test_a_prompt_is_plain_and_stands_out(whole):
+    said = message(whole, 0).locator(".said")
     expect(said).to_have_text(re.compile("^test_checkout fails about once in twenty runs"))
     papers = [
-        message(chat, n).locator(".said").evaluate("(one) => getComputedStyle(one).backgroundColor")
+        message(whole, n).locator(".said").evaluate("(one) => getComputedStyle(one).backgroundColor")
         for n in (0, 2)
     ]
     assert papers[0] != papers[1]
 
 
-def test_thinking_is_dimmed(chat):
+def test_thinking_is_dimmed(whole):
     inks = [
-        message(chat, n).locator(".said").evaluate("(one) => getComputedStyle(one).color") for n in (1, 2)
+        message(whole, n).locator(".said").evaluate("(one) => getComputedStyle(one).color") for n in (1, 2)
     ]
     assert inks[0] != inks[1]
 
 
-def test_what_the_assistant_says_is_markdown(chat):
-    said = message(chat, 9).locator(".said")
+def test_what_the_assistant_says_is_markdown(whole):
+    said = message(whole, 9).locator(".said")
     expect(said.locator("strong")).to_have_text("two customers can take the last mug")
     expect(said.locator("p code")).to_have_text("reserve")
     expect(said.locator("table td")).to_have_text(["A", "1", "0", "reserved", "B", "1", "0", "reserved"])
@@ -71,39 +87,39 @@ def test_what_the_assistant_says_is_markdown(chat):
     expect(said.locator("pre .hl-keyword").first).to_have_text("def")
 
 
-def test_a_call_and_its_result_are_folded_with_their_first_line(chat):
-    call, result = message(chat, 3), message(chat, 4)
+def test_a_call_and_its_result_are_folded_with_their_first_line(whole):
+    call, result = message(whole, 3), message(whole, 4)
     expect(call.locator("summary")).to_contain_text("pytest -q --count 40 tests/test_checkout.py")
     expect(call.locator(".body")).to_be_hidden()
     expect(result.locator("summary")).to_contain_text("Exit code 1")
     expect(result.locator("summary")).to_contain_text("+11 lines")
-    result.locator("summary").click()
+    unfold(result)
     expect(result.locator(".body")).to_contain_text("213 passed")
-    call.locator("summary").click()
+    unfold(call)
     expect(call.locator("dt")).to_have_text(["command", "description"])
 
 
-def test_a_result_of_an_error_says_so(chat):
-    expect(message(chat, 4).locator(".bad")).to_have_text("error")
-    expect(message(chat, 6).locator(".bad")).to_have_count(0)
+def test_a_result_of_an_error_says_so(whole):
+    expect(message(whole, 4).locator(".bad")).to_have_text("error")
+    expect(message(whole, 6).locator(".bad")).to_have_count(0)
 
 
-def test_colours_of_a_result_are_colours(chat):
-    message(chat, 4).locator("summary").click()
-    failed = message(chat, 4).locator(".body .ink-red", has_text="1 failed")
+def test_colours_of_a_result_are_colours(whole):
+    unfold(message(whole, 4))
+    failed = message(whole, 4).locator(".body .ink-red", has_text="1 failed")
     ink = failed.evaluate("(one) => getComputedStyle(one).color")
     red, green, blue = (int(part) for part in re.findall(r"\d+", ink))
     assert red > 2 * max(green, blue)
-    expect(message(chat, 4).locator(".body")).not_to_contain_text("[31m")
+    expect(message(whole, 4).locator(".body")).not_to_contain_text("[31m")
 
 
-def test_an_edit_is_a_diff(chat):
-    edit = message(chat, 10)
+def test_an_edit_is_a_diff(whole):
+    edit = message(whole, 10)
     expect(edit.locator("summary")).to_contain_text("/srv/shop/shop/stock.py")
     expect(edit.locator(".tally")).to_have_text("+4 \N{MINUS SIGN}5")
     expect(edit.locator(".diff .removed .line").first).to_have_text("        left = self.stock.left(item)")
     expect(edit.locator(".diff .added .line").last).to_have_text("        return taken.rowcount == 1")
-    expect(message(chat, 12).locator(".diff .added")).to_have_count(3)
+    expect(message(whole, 12).locator(".diff .added")).to_have_count(3)
 
 
 def test_a_patch_of_codex_is_a_diff(look_at_shop):

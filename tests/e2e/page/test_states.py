@@ -1,0 +1,92 @@
+"""What the page says where there is nothing to show, and what to do then."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.e2e.page.test_chat import CHAT, message
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture
+def blocked(browser, look_at_shop):
+    """Opens a path while the server answers a listing as the test says."""
+
+    def open_page(path, **answer):
+        page = look_at_shop("/.page/icon.svg", is_timed=True)
+
+        def reply(route):
+            if "application/json" in route.request.headers.get("accept", "") and answer:
+                route.abort() if answer.get("status") == 0 else route.fulfill(**answer)
+            else:
+                route.continue_()
+
+        page.route("**/active/**", reply)
+        page.goto(page.url.replace("/.page/icon.svg", path))
+        return page
+
+    return open_page
+
+
+@pytest.mark.parametrize(("path", "status", "state", "said"), [
+    (CHAT, 403, "refused", "You may not read this"),
+    (CHAT, 401, "refused", "agents9 passwd"),
+    (CHAT, 507, "failed", "too large to list"),
+    (CHAT, 0, "unreachable", "agents9 serve"),
+    ("/active/claude/601/", 500, "failed", "It said 500"),
+    ("/", 403, "refused", "You may not read this"),
+])  # fmt: skip
+def test_a_failure_says_what_is_so_and_what_to_do(blocked, path, status, state, said):
+    page = blocked(path, status=status, body="too large to list") if status else blocked(path, status=0)
+    expect(page.locator(f"[data-state={state}]")).to_contain_text(said)
+    page.unroute("**/active/**")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.locator("article, .agent, table").first).to_be_visible()
+
+
+def test_an_agent_that_is_gone(look_at_shop):
+    page = look_at_shop()
+    page.goto(page.url + "active/claude/601/chat/")
+    expect(message(page, 16)).to_be_visible()
+    page.route("**/chat/", lambda route: route.fulfill(status=404, body="Not Found")
+               if "json" in route.request.headers.get("accept", "") else route.continue_())  # fmt: skip
+    page.reload()
+    expect(page.locator("[data-state=gone]")).to_contain_text("The agent has ended, or never was here")
+    page.locator("[data-state=gone]").get_by_role("link", name="All agents").click()
+    expect(page.locator(".agent")).to_have_count(4)
+
+
+def test_a_chat_in_which_nothing_was_said(scene, look):
+    agent = scene.claude(601, status="idle")
+    agent.writes({"type": "summary", "summary": "none"})
+    page = look(CHAT)
+    expect(page.locator("[data-state=empty]")).to_contain_text("Nothing has been said yet")
+    agent.prompt("the first word")
+    expect(message(page, 0)).to_contain_text("the first word")
+    expect(page.locator("[data-state=empty]")).to_have_count(0)
+
+
+def test_no_prompt_in_a_chat(scene, look):
+    scene.claude(601, status="idle").says("only this")
+    page = look(f"{CHAT}?show=prompts")
+    expect(page.locator("[data-state=none]")).to_contain_text("No prompts in this chat")
+    page.get_by_role("link", name="Show all 1 message").click()
+    expect(message(page, 0)).to_be_visible()
+
+
+def test_a_slow_server_is_told_of(browser, look_at_shop):
+    page = look_at_shop("/.page/icon.svg")
+    page.route(
+        "**/chat/",
+        lambda route: None if "json" in route.request.headers.get("accept", "") else route.continue_(),
+    )
+    page.goto(page.url.replace("/.page/icon.svg", CHAT))
+    expect(page.locator(".loading")).to_contain_text("Loading")
+
+
+def test_a_message_that_cannot_be_read_says_so(scene, look):
+    scene.claude(601, status="idle").says("a word")
+    page = look()
+    page.route("**/00000000-assistant", lambda route: route.fulfill(status=404))
+    page.goto(page.url + CHAT[1:])
+    expect(message(page, 0)).to_contain_text("This message is gone")
