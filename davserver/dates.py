@@ -66,12 +66,12 @@ def iso_date(mtime_ns: int) -> str:
 
 def iso_dates(mtimes_ns: Iterable[int]) -> list[str]:
     """Return what `iso_date` says of each."""
-    times_ms = [max(_FIRST_MS, min(mtime_ns // 1_000_000, _LAST_MS)) for mtime_ns in mtimes_ns]
+    times = _within([ns // 1_000_000 for ns in mtimes_ns], _FIRST_MS, _LAST_MS)
+    minute = min(times, default=0) // 60_000
+    since = [time_ms - minute * 60_000 for time_ms in times]  # Python divides small numbers in half the time
     return [
-        _iso_minute(time_ms // 60_000)
-        + _ISO_SECONDS[time_ms // 1000 % 60]
-        + _ISO_MILLISECONDS[time_ms % 1000]
-        for time_ms in times_ms
+        _iso_minute(minute + ms // 60_000) + _ISO_SECONDS[ms // 1000 % 60] + _ISO_MILLISECONDS[ms % 1000]
+        for ms in since
     ]
 
 

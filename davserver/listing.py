@@ -84,12 +84,9 @@ def objects(rows: Columns, base: str) -> list[str]:
 
 def message_objects(rows: Columns, base: str) -> list[str]:
     """Write messages, whose names are always plain: eight digits, a dash and the kind."""
-    escaped = base.replace("%", "%%")
-    template = (
-        f'{{"id":%d,"kind":"%s","name":"%s","type":"file","size":%d,"mtime":"%s","href":"{escaped}%s"}}'
-    )
-    ids, kinds = [int(name[:8]) for name in rows.names], [name[9:] for name in rows.names]
-    dates = iso_dates(rows.mtimes_ns)
-    return list(
-        map(template.__mod__, zip(ids, kinds, rows.names, rows.lengths, dates, rows.names, strict=True))
-    )
+    mtimes = iso_dates(rows.mtimes_ns)
+    return [
+        f'{{"id":{int(name[:8])},"kind":"{name[9:]}","name":"{name}","type":"file","size":{length},'
+        f'"mtime":"{mtime}","href":"{base}{name}"}}'
+        for name, length, mtime in zip(rows.names, rows.lengths, mtimes, strict=True)
+    ]
