@@ -1,12 +1,13 @@
 # make serve   install into .venv, and serve the agents that run on this machine
 # make demo    the same with a made agent that talks
 # make test    everything that CI runs: lint, types, layers, tests with the real clients
+# make screens draw the pictures of docs/screens anew (with pngquant, fonts-inter and fonts-jetbrains-mono)
 # make bench   measure everything beside its peers, and write bench/RESULTS.md
 
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: serve demo test lint unit clients bench clean
+.PHONY: serve demo test lint unit clients screens bench clean
 
 serve: .venv/serve
 	$(BIN)/agents9 serve
@@ -28,6 +29,9 @@ lint: .venv/dev
 
 clients:
 	tests/e2e/install-clients
+
+screens: .venv/dev
+	AGENTS9_SCREENS=docs/screens $(BIN)/pytest -q tests/e2e/page/test_access.py
 
 bench: .venv/dev
 	$(BIN)/python -m bench
