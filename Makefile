@@ -3,11 +3,13 @@
 # make test    everything that CI runs: lint, types, layers, tests with the real clients
 # make screens draw the pictures of docs/screens anew (with pngquant, fonts-inter and fonts-jetbrains-mono)
 # make bench   measure everything beside its peers, and write bench/RESULTS.md
+# make soak    ten minutes of agents and clients, every byte checked; SECONDS=60 for one
 
 PYTHON ?= python3
+SECONDS ?= 600
 BIN := .venv/bin
 
-.PHONY: serve demo test lint unit clients screens bench clean
+.PHONY: serve demo test lint unit clients screens bench soak clean
 
 serve: .venv/serve
 	$(BIN)/agents9 serve
@@ -35,6 +37,9 @@ screens: .venv/dev
 
 bench: .venv/dev
 	$(BIN)/python -m bench
+
+soak: .venv/dev
+	$(BIN)/python -m tests.soak $(SECONDS)
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
