@@ -242,6 +242,21 @@ def test_sixteen_names_are_walked(talk):
     assert len(talk.walk(0, 1, *("sub", "..") * 8).wqid) == 16
 
 
+def test_as_many_requests_as_there_are_tags_are_answered_in_order(linux):
+    """None of them is kept but as the bytes that came; a tag is no place in any table."""
+    linux.reach(1, "version")
+    linux.session.receive_data(b"".join(encode(m.Tread(tag, 1, 0, 4)) for tag in range(0xFFFF)))
+    assert [linux.read_reply().tag for _ in range(0xFFFF)] == list(range(0xFFFF))
+    assert linux.read_reply() is None
+
+
+@pytest.mark.parametrize("length", [255, 256, 4000])
+def test_a_walk_of_sixteen_long_names_is_of_a_name_that_is_not_there(talk, length):
+    assert talk.refusal(m.Twalk(1, 0, 1, ("n" * length,) * 16)) == errno.ENOENT
+    assert talk.walk(0, 1, *("..",) * 15, "n" * length).wqid == (talk.stat(0).qid,) * 15
+    assert talk.refusal(m.Tclunk(1, 1)) == errno.EBADF
+
+
 def test_seventeen_names_are_refused(talk):
     assert talk.refusal(m.Twalk(1, 0, 1, ("sub",) * 17)) == errno.EPROTO
 
