@@ -1,6 +1,7 @@
 """The mirrors show a harness's transcripts, and never its secrets."""
 
 import os
+import stat
 
 import pytest
 
@@ -96,12 +97,19 @@ def test_a_home_that_is_not_there_is_empty(tmp_path):
     assert mirror.stat().is_dir
 
 
-@pytest.mark.parametrize("kind", ["link to a file", "link to a directory", "fifo", "loop"])
+KINDS = ["link to a file", "link to a directory", "fifo", "loop", "socket"] + ["device"] * (os.getuid() == 0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_only_plain_files_and_directories_are_there(home, mirror, tmp_path, kind):
     odd = home / "projects" / "-srv" / "odd"
     secret = put(tmp_path, "secret/file", "secret")
     if kind == "fifo":
         os.mkfifo(odd)
+    elif kind == "socket":
+        os.mknod(odd, stat.S_IFSOCK | 0o600)
+    elif kind == "device":
+        os.mknod(odd, stat.S_IFCHR | 0o600, os.makedev(1, 5))  # /dev/zero
     else:
         odd.symlink_to({"link to a file": secret, "link to a directory": secret.parent, "loop": odd}[kind])
     assert names(walk(mirror, "projects/-srv")) == ["0d0f6c1e.jsonl"]
