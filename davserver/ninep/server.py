@@ -4,10 +4,9 @@ One thread accepts for all listeners; each connection has a thread of its own:
 
     Server.start
       _accept_loop                       select on the listeners, and on the pipe by which stop() wakes it
-        _welcome                         waits while as many clients are being asked about as may be
+        admit(sock)                      who may connect, before a byte is read; else closed, and no thread
+        _welcome                         the 65th that may is closed
           Connection.run                 (its own thread)
-            _let_in                      admit(sock): who may connect, before a byte is read; else closed
-                                         the 65th that may is closed
             sock.recv_into               up to 64 KiB, so also many requests at once
               session.receive_data
               session.next_replies       answers some of them, up to 64 KiB
@@ -47,9 +46,6 @@ LOOKS = 10
 """How often to look for the next request before sleeping until it comes. A client that asks one thing at a
 time sends it some 20 us after the reply, and a thread that still looks answers it without being woken: up
 to a fifth more requests a second where a processor is free, and no fewer where none is."""
-MAX_ASKED = 64
-"""Of how many it may be asked at once who they are: others wait to be accepted. They are not counted among
-the connections, so that none who may not connect can take the place of one who may."""
 BACKLOG = 1024
 """A client that finds it full asks again after a second; another user can fill one of 64 in milliseconds."""
 STOP_SECONDS = 1.0
@@ -70,11 +66,10 @@ class Connection:
         traced = trace_logger.isEnabledFor(logging.DEBUG)
         self._session = Session(root, owner, self._trace if traced else None)
 
-    def run(self, admit: Callable[[socket.socket], bool]) -> None:
+    def run(self) -> None:
         """Serve the client until it leaves or is no 9P client."""
         try:
-            if admit(self._sock):
-                self._converse()
+            self._converse()
         except WireError as exc:
             logger.warning("%s: not 9P: %s; closed", self.peer, exc)
         except OSError as exc:
@@ -127,8 +122,6 @@ class Server:
         self._lock = threading.Lock()
         self._stopping = False
         self._connections: dict[Connection, threading.Thread] = {}
-        self._admitted: set[Connection] = set()
-        self._asked = threading.Semaphore(MAX_ASKED)
 
     @property
     def connection_count(self) -> int:
@@ -218,54 +211,51 @@ class Server:
         else:
             peer = f"{address[0]}:{address[1]}"
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._welcome(sock, peer)
+        if self._may_connect(sock):
+            self._welcome(sock, peer)
+        else:
+            sock.close()
+            logger.info("%s: refused", peer)
+
+    def _may_connect(self, sock: socket.socket) -> bool:
+        """Ask who it is: here, where it takes 20 us. To begin a thread first takes 50 times that, which another
+        user could have us spend.
+        """
+        try:
+            return self._admit(sock)
+        except Exception:
+            logger.exception("cannot tell who a client is")
+            return False
 
     def _welcome(self, sock: socket.socket, peer: str) -> None:
-        """Give the client a thread."""
+        """Give the client a thread, or close it where there are as many as may be."""
         connection = Connection(sock, peer, self._root, self._owner)
         thread = threading.Thread(target=self._serve, args=(connection,), name=f"9p-{peer}", daemon=True)
-        self._asked.acquire()
         with self._lock:
-            if self._stopping:
+            has_room = len(self._connections) < MAX_CONNECTIONS
+            if self._stopping or not has_room:
                 sock.close()
+                if not has_room:
+                    logger.warning("%s: no room for another connection; closed", peer)
                 return
             self._connections[connection] = thread
         try:
             thread.start()
         except RuntimeError as exc:
             logger.warning("cannot serve a connection: %s", exc)
-            self._asked.release()
             self._forget(connection)
             sock.close()
             time.sleep(FULL_SECONDS)
 
     def _serve(self, connection: Connection) -> None:
         try:
-            connection.run(lambda sock: self._let_in(connection, sock))
+            connection.run()
         finally:
             self._forget(connection)
-
-    def _let_in(self, connection: Connection, sock: socket.socket) -> bool:
-        """Tell whether the client may connect, and there is room for it."""
-        try:
-            admitted = self._admit(sock)
-        finally:
-            self._asked.release()
-        if not admitted:
-            logger.info("%s: refused", connection.peer)
-            return False
-        with self._lock:
-            has_room = len(self._admitted) < MAX_CONNECTIONS
-            if has_room:
-                self._admitted.add(connection)
-        if not has_room:
-            logger.warning("%s: no room for another connection; closed", connection.peer)
-        return has_room
 
     def _forget(self, connection: Connection) -> None:
         with self._lock:
             del self._connections[connection]
-            self._admitted.discard(connection)
 
     def _close_listeners(self) -> None:
         self._selector.close()
