@@ -218,8 +218,8 @@ class Server:
             logger.info("%s: refused", peer)
 
     def _may_connect(self, sock: socket.socket) -> bool:
-        """Ask who it is: here, where it takes 20 us. To begin a thread first takes 50 times that, which another
-        user could have us spend.
+        """Ask who it is, here, where it takes 20 us: a thread takes 50 times that to begin, which another user
+        could have us spend.
         """
         try:
             return self._admit(sock)
