@@ -218,7 +218,7 @@ class Server:
             logger.info("%s: refused", peer)
 
     def _may_connect(self, sock: socket.socket) -> bool:
-        """Ask who it is, here, where it takes 20 us: a thread takes 50 times that to begin, which another user
+        """Ask who it is, here, where it takes 20 us: a thread takes 50 times that to begin, and another user
         could have us spend.
         """
         try:
