@@ -230,8 +230,8 @@ export class Chat {
 
   #scrolled() {
     if (!this.list) return;
-    if (this.list.isAtEnd) this.#news = 0;
-    this.news.hidden = this.list.isAtEnd;
+    if (this.list.isEndSeen) this.#news = 0;
+    this.news.hidden = this.list.isEndSeen;
     say(this.newsWords, this.#news ? `${number(this.#news)} new` : "End");
     say(this.newsSpoken, this.#news ? `${count(this.#news, "new message")} below` : "");
     this.#later("stood", STOOD_MS, () => {

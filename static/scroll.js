@@ -1,4 +1,4 @@
-// A long list of which only what is seen, and a screen around it, is in the document.
+// A long list of which only what is seen, and a little around it, is in the document.
 //
 // The window itself scrolls. `anchor` is the row at its top and how far into it; whatever changes above is made up for
 // at once: every change of the document is measured where it is made (`change`, `#update`), and what the browser
@@ -8,6 +8,7 @@
 import { Heights } from "./heights.js";
 
 const AT_END = 32; // pixels
+const AROUND = 1.5; // windows above and below what is seen
 
 export class ScrollList {
   #list;
@@ -19,6 +20,7 @@ export class ScrollList {
   #shown = new Map(); // row → element
   #anchor = { row: 0, into: 0 };
   #sticks = true; // to the end
+  #isHeld = false; // until what was unfolded has its height
   #lastY = 0;
   #observer = new ResizeObserver(() => this.#measured());
 
@@ -39,8 +41,13 @@ export class ScrollList {
     return this.#ids;
   }
 
+  /** Whether the end is kept as more comes. */
   get isAtEnd() {
     return this.#sticks;
+  }
+
+  get isEndSeen() {
+    return this.#sticks || this.#isEndSeen();
   }
 
   /** Show these ids instead; they begin at the end, or where *at* says ({id, into}). */
@@ -84,6 +91,7 @@ export class ScrollList {
   hold() {
     this.#sync();
     this.#sticks = false;
+    this.#isHeld = true;
     this.#takeAnchor();
   }
 
@@ -196,8 +204,8 @@ export class ScrollList {
       from = this.#heights.top(this.#anchor.row) + this.#anchor.into;
       to = from + innerHeight;
     }
-    const first = Math.max(0, this.#heights.at(from - innerHeight));
-    const end = this.#ids.length ? this.#heights.at(to + innerHeight) + 1 : 0;
+    const first = Math.max(0, this.#heights.at(from - AROUND * innerHeight));
+    const end = this.#ids.length ? this.#heights.at(to + AROUND * innerHeight) + 1 : 0;
     for (const [row, shown] of this.#shown) if (row < first || row >= end) this.#dropRow(row, shown);
     const fresh = new Map();
     for (let row = end - 1; row >= first; row--) if (!this.#shown.has(row)) fresh.set(row, this.#showRow(row));
@@ -232,8 +240,10 @@ export class ScrollList {
   }
 
   #measured() {
+    this.#sync();
     this.#measure(this.#shown);
     this.#restore();
-    this.#sticks ||= this.#isEndSeen();
+    if (this.#isHeld && this.#isEndSeen()) this.#sticks = true;
+    this.#isHeld = false;
   }
 }

@@ -176,14 +176,14 @@ PATCH = """*** Begin Patch
 *** End Patch
 """
 
-TEST_RUN = """\x1b[1m============================= test session starts ==============================\x1b[0m
+TEST_RUN = """\x1b[1m==================== test session starts ====================\x1b[0m
 collected 214 items
 
-tests/test_cart.py \x1b[32m..................................\x1b[0m                       [ 16%]
-tests/test_checkout.py \x1b[32m..........\x1b[31mF\x1b[0m\x1b[32m...\x1b[0m                          [ 23%]
-tests/test_payment.py \x1b[32m........................................\x1b[0m             [100%]
+tests/test_cart.py \x1b[32m..............................\x1b[0m    [ 14%]
+tests/test_checkout.py \x1b[32m..........\x1b[31mF\x1b[0m\x1b[32m...............\x1b[0m    [ 26%]
+tests/test_payment.py \x1b[32m...........................\x1b[0m    [ 39%]
 
-\x1b[31m\x1b[1m___________________ test_two_customers_take_the_last_one ___________________\x1b[0m
+\x1b[31m\x1b[1m__________ test_two_customers_take_the_last_one __________\x1b[0m
     \x1b[33massert\x1b[0m stock.left(\x1b[36m"mug"\x1b[0m) == \x1b[35m0\x1b[0m
 \x1b[31mE   AssertionError: -1 != 0 (heisenbug-7731)\x1b[0m
 \x1b[31m1 failed\x1b[0m, \x1b[32m213 passed\x1b[0m in 4.31s

@@ -14,7 +14,7 @@ from tests.e2e.page.test_chat import CHAT, message, settled
 pytestmark = pytest.mark.e2e
 
 MANY = 32_000
-FEW = 200
+FEW = 250
 """More articles than a window and a screen around it can hold."""
 
 
@@ -82,6 +82,7 @@ def test_nothing_jumps_when_what_is_above_turns_out_higher(page):
         const jumps = [];
         const frame = () => new Promise(requestAnimationFrame);
         for (let step = 0; step < 40; step++) {
+            while (document.querySelector(".said:empty")) await frame();  // what is on its way
             const all = [...document.querySelectorAll("article")];
             const at = all.find((one) => one.getBoundingClientRect().y > 300);
             const y = at.getBoundingClientRect().y;
