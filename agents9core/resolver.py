@@ -14,7 +14,6 @@ import os
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
@@ -42,22 +41,19 @@ class Agent(NamedTuple):
     """Clock ticks after boot."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
+class _Answer(NamedTuple):
     asked: float
     session: Session | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Verdict:
+class _Verdict(NamedTuple):
     """Whose process it was recognised as, while it has this shape; None: nobody's."""
 
     shape: tuple[int, str, bytes]
     harness: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Scan:
+class _Scan(NamedTuple):
     began: float
     took: float
     processes: Mapping[str, list[Process]]
@@ -66,8 +62,7 @@ class _Scan:
     """The harnesses that were listed from it: a listing of all is one scan, of one twice is two."""
 
 
-@dataclass(frozen=True, slots=True)
-class Examination:
+class Examination(NamedTuple):
     """What one process is to this server, an agent or not."""
 
     pid: int

@@ -8,7 +8,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from agents9core.errors import Gone, Malformed, NotFound
 from agents9core.identity import PathNumbers
@@ -21,8 +21,7 @@ VISITS_KEPT = 8
 """Visits that a request keeps open. It needs one; a listing of many agents must not hold all their files."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """How the transcripts of a harness are read."""
 
     read: Read
@@ -124,8 +123,7 @@ class Seat(ABC):
             return None
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(NamedTuple):
     """A seat's transcript as a node knew it: the same one, of the same generation, or Gone."""
 
     seat: Seat

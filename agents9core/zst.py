@@ -1,15 +1,13 @@
 """Compressed transcripts (Zstandard, RFC 8878): a beginning of one, inflated.
 
 codex compresses what has been cold for a week (`.jsonl.zst`, level 3, one frame or several). Only what
-another rollout begins with is ever read so, and no more of it than that rollout says.
+another rollout begins with is ever read so, and no more of it than that rollout says. What inflates is loaded
+with the first one: most servers meet none.
 """
 
 import os
-import tempfile
 from collections.abc import Iterator
 from typing import IO, cast
-
-import zstandard
 
 from agents9core.errors import Malformed, TooLarge, Unavailable
 
@@ -26,6 +24,8 @@ def inflate(fd: int, limit: int) -> int:
     The file has mode 0600, ends with its descriptor, and is shorter than *limit* where the rollout is. Raises
     TooLarge, Malformed (it is not what its name says) or Unavailable (no room, or no unnamed files).
     """
+    import tempfile
+
     if limit > LARGEST:
         raise TooLarge(f"{limit} inflated bytes of a rollout")
     try:
@@ -70,6 +70,8 @@ class _Packed:
 
 
 def _inflated(fd: int, limit: int, across: bool = True) -> Iterator[bytes]:
+    import zstandard
+
     decompressor = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
     reader = decompressor.stream_reader(cast(IO[bytes], _Packed(fd)), read_across_frames=across)
     while limit > 0:

@@ -4,7 +4,6 @@ Pure. Source: RFC 4918 sections 14.24 and 15. A template is made once a request;
 strings that are all escaped already.
 """
 
-import html
 import re
 from collections.abc import Callable, Iterable
 
@@ -21,7 +20,10 @@ _OF_FILES_ONLY = {"getcontentlength", "getetag", "getcontenttype"}
 LIVE = ("{DAV:}resourcetype", *(f"{{DAV:}}{name}" for name in _FIELDS))
 """Every property that a node of the tree can have, as Clark names."""
 
-_NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_XML = [*range(0x09), *range(0x0B, 0x20), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF]
+_ESCAPED = dict.fromkeys(_NOT_XML, "\ufffd") | str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"}
+)
 
 MediaTypeOf = Callable[[str], str | None]
 
@@ -98,7 +100,7 @@ _MESSAGE_VALUES: dict[str, Callable[[Columns, int], Iterable[object]]] = {
 
 def _text(text: str) -> str:
     """Return *text* as XML character data; what XML 1.0 cannot hold is U+FFFD."""
-    return text if PLAIN_NAME(text) else html.escape(_NOT_XML.sub("\ufffd", text))
+    return text if PLAIN_NAME(text) else text.translate(_ESCAPED)
 
 
 def _response(names: tuple[str, ...] | None, values: bool, *, is_dir: bool) -> str:
@@ -143,7 +145,7 @@ def _empty(clark: str) -> str:
     if namespace == "{DAV:":
         element = f"<D:{local}/>"
     elif namespace:
-        element = f'<x:{local} xmlns:x="{html.escape(namespace[1:])}"/>'
+        element = f'<x:{local} xmlns:x="{_text(namespace[1:])}"/>'
     else:
         element = f"<{local}/>"
     return element.replace("%", "%%")

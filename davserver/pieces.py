@@ -10,8 +10,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
-import zstandard
-
 from agents9core.node import Columns, Messages
 from davserver.rows import SLICE_ROWS, bounds
 
@@ -29,10 +27,7 @@ class Pieces:
     def __init__(self) -> None:
         self._kept: OrderedDict[Key, bytes] = OrderedDict()
         self._held_bytes = 0
-        self._compressor = zstandard.ZstdCompressor(_LEVEL)
-        self._decompressor = zstandard.ZstdDecompressor()
         self._lock = threading.Lock()
-        """Of these two as well, which work for one at a time."""
 
     def of(
         self, rows: Messages, start: int, template: str, write: Callable[[Columns], bytes]
@@ -61,17 +56,30 @@ class Pieces:
             if packed is None:
                 return None
             self._kept.move_to_end(key)
-            return self._decompressor.decompress(packed)
+        return _unpacked(packed)
 
     def put(self, key: Key, piece: bytes) -> None:
         """Keep a piece that will not change."""
+        packed = _packed(piece)
         with self._lock:
             if key in self._kept:
                 return
-            packed = self._kept[key] = self._compressor.compress(piece)
+            self._kept[key] = packed
             self._held_bytes += _cost(key, packed)
             while self._held_bytes > BUDGET_BYTES:
                 self._held_bytes -= _cost(*self._kept.popitem(last=False))
+
+
+def _packed(piece: bytes) -> bytes:
+    import zstandard  # with the first long listing: the server starts without
+
+    return zstandard.compress(piece, _LEVEL)
+
+
+def _unpacked(packed: bytes) -> bytes:
+    import zstandard
+
+    return zstandard.decompress(packed)
 
 
 def _cost(key: Key, packed: bytes) -> int:

@@ -7,11 +7,7 @@ section 9.1 lets a server refuse it with `propfind-finite-depth`.
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
-from xml.etree.ElementTree import Element, ParseError
-
-from defusedxml import DefusedXmlException
-from defusedxml.ElementTree import fromstring
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agents9core.errors import TreeError
 from agents9core.node import Chat, Directory, File, Node, Row
@@ -20,6 +16,9 @@ from davserver.environ import MAX_BODY_BYTES
 from davserver.multistatus import DECLARATION, LIVE, Template
 from davserver.pieces import Pieces
 from davserver.rows import slices
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
 
 _INFINITE = Answer(
     *whole(403, XML, f'{DECLARATION}<D:error xmlns:D="DAV:"><D:propfind-finite-depth/></D:error>\n'.encode())
@@ -56,16 +55,27 @@ def parse_asked(body: bytes) -> Asked:
         raise Refusal(413, "A PROPFIND body may have 64 KiB")
     if not body.strip():
         return Asked(None)
-    try:
-        root = fromstring(body, forbid_dtd=True)
-    except (ParseError, DefusedXmlException, ValueError, LookupError) as exc:
-        raise Refusal(400, "The body is not XML without a DTD") from exc
+    root = _parsed(body)
     if root.tag != "{DAV:}propfind":
         raise Refusal(400, "The body is not a propfind element")
     return _asked_by(root)
 
 
-def _asked_by(root: Element) -> Asked:
+def _parsed(body: bytes) -> "Element":
+    """Parse XML, whose parser is loaded with the first: the server starts without. Raises Refusal."""
+    from xml.etree.ElementTree import ParseError
+
+    from defusedxml import DefusedXmlException
+    from defusedxml.ElementTree import fromstring
+
+    try:
+        root: Element = fromstring(body, forbid_dtd=True)
+    except (ParseError, DefusedXmlException, ValueError, LookupError) as exc:
+        raise Refusal(400, "The body is not XML without a DTD") from exc
+    return root
+
+
+def _asked_by(root: "Element") -> Asked:
     """Return what a propfind element asks for; elements that are not known do not count (section 17)."""
     kinds = {child.tag: child for child in root if child.tag in _KINDS}
     include = root.find("{DAV:}include")
@@ -82,7 +92,7 @@ def _asked_by(root: Element) -> Asked:
 _KINDS = {"{DAV:}prop", "{DAV:}allprop", "{DAV:}propname"}
 
 
-def _tags(element: Element) -> tuple[str, ...]:
+def _tags(element: "Element") -> tuple[str, ...]:
     return tuple(dict.fromkeys(child.tag for child in element))
 
 
