@@ -73,6 +73,8 @@ def first_byte(value: Value) -> int:
 class Content:
     """A list of blocks; no blocks where the value is something else."""
 
+    __slots__ = ("_elements", "_value", "blocks")
+
     def __init__(self, value: Value) -> None:
         self._value = value
         self._elements: list[Raw] | None = None
@@ -134,7 +136,10 @@ def call_parts(name: Value, shown: list[Part]) -> list[Part]:
 
 def copied(value: Value) -> list[Part]:
     """Return a JSON value as it stands; none where it is absent or null."""
-    return [Part(COPY, value)] if isinstance(value, Raw) and has(value) else []
+    if not isinstance(value, Raw):
+        return []
+    view = memoryview(value)
+    return [Part(COPY, value)] if view and view[0] != NULL else []
 
 
 def has(value: Value) -> bool:

@@ -61,6 +61,8 @@ class ChatIndex:
         self.overflowed = False
         """Whether there are more messages than an index holds."""
         self.newest_ns = birth_ns
+        self.markdown_size = 0
+        """Bytes of the chat as one Markdown file."""
         self._kinds = Kinds()
         self._uids: set[int] = set()
         self._pieces: dict[int, list[Piece]] = {}
@@ -94,7 +96,7 @@ class ChatIndex:
     def take(self, line: bytes, at: int) -> None:
         """Index a whole line that stands at *at*. Nothing that it holds raises."""
         try:
-            record = self._read(line)
+            record = self.read(line) if len(line) <= LONG else self.read(line, True)
         except (msgspec.DecodeError, RecursionError):
             self._take_damaged(bytes(line), at)
             return
@@ -148,11 +150,6 @@ class ChatIndex:
         kinds = [names[number] for number in self._kind[start:stop]]
         return kinds, self._size[start:stop], self._time[start:stop]
 
-    @property
-    def markdown_size(self) -> int:
-        """Bytes of the chat as one Markdown file."""
-        return self._section_end[-1] if self._section_end else 0
-
     def section_at(self, offset: int) -> int:
         """Return the message whose section of the Markdown file holds the byte at *offset*."""
         return bisect_right(self._section_end, offset)
@@ -190,29 +187,30 @@ class ChatIndex:
             if len(self._size) >= CAP:
                 self.overflowed = True
                 return
-            number = self._kinds.number(message)
             is_prose = message.role in PROSE
             if length > LONG:
                 pieces, extent, near = cut(message.parts, bytes(data), is_prose, near)
                 self._keep(pieces)
             else:
                 extent = measure(message.parts, is_prose)
-            self._append(number, at, length, nth, extent)
+            self._append(self._kinds.number(message), at, length, nth, extent)
 
     def _append(self, number: int, at: int, length: int, nth: int, extent: Extent) -> None:
         size, marks = extent
-        if self._clock > self.newest_ns or not self._size:
-            self.newest_ns = self._clock
+        kind = self._kinds.names[number]
+        mark = mark_of(kind, marks)
+        clock = self._clock
+        if clock > self.newest_ns or not self._size:
+            self.newest_ns = clock
+        self.markdown_size += section_size(kind, size, mark)
         self._at.append(at)
         self._length.append(length)
         self._nth.append(nth)
-        kind = self._kinds.names[number]
-        mark = mark_of(kind, marks)
         self._kind.append(number)
-        self._time.append(self._clock)
+        self._time.append(clock)
         self._size.append(size)
         self._mark.append(mark)
-        self._section_end.append(self.markdown_size + section_size(kind, size, mark))
+        self._section_end.append(self.markdown_size)
 
     def _keep(self, pieces: list[Piece]) -> None:
         self._pieces[len(self)] = pieces

@@ -4,6 +4,8 @@ Pure. Source of the rules: DESIGN section 4.
 """
 
 import re
+from collections import OrderedDict
+from functools import lru_cache
 
 from agents9core.record import CALL, RESULT, Message
 
@@ -19,8 +21,10 @@ _LONGEST = 48
 _ODD = re.compile("[^A-Za-z0-9_.-]")
 _LOWER = str.maketrans({chr(upper): chr(upper + 32) for upper in range(ord("A"), ord("Z") + 1)})
 _TAKEN = {*FIXED, "", ".", ".."}
+_CALL, _RESULT = FIXED.index(CALL), FIXED.index(RESULT)
 
 
+@lru_cache(maxsize=1024)
 def tool_kind(tool: str) -> str:
     """Return the kind of a call of *tool*; `tool-call` where its name would read as another kind."""
     kind = _ODD.sub("-", tool).translate(_LOWER)[:_LONGEST]
@@ -32,8 +36,9 @@ class Kinds:
 
     def __init__(self) -> None:
         self.names = list(FIXED)
-        self.numbers = {name: number for number, name in enumerate(FIXED)}
-        self._calls: dict[str, tuple[int, str]] = {}
+        self._numbers = {name: number for number, name in enumerate(FIXED)}
+        self._calls: OrderedDict[str, tuple[int, int]] = OrderedDict()
+        """Of each call that waits: which one it was, and the number of its kind."""
         self._count = 0
 
     @property
@@ -43,35 +48,36 @@ class Kinds:
 
     def number(self, message: Message) -> int:
         """Return the number of the message's kind, and remember it when it is a call."""
-        if message.role == CALL:
-            kind = self._tool(message.tool)
-            self._remember(message.call, kind)
-            return self.numbers[kind]
-        if message.role == RESULT:
-            return self.numbers[self._answered(message.call)]
-        return self.numbers[message.role]
+        role = message.role
+        if role == CALL:
+            number = self._tool(tool_kind(message.tool[:_LONGEST]))
+            self._remember(message.call, number)
+            return number
+        if role == RESULT:
+            return self._answered(message.call)
+        return self._numbers[role]
 
-    def _tool(self, tool: str) -> str:
-        kind = tool_kind(tool)
-        if kind not in self.numbers:
+    def _tool(self, kind: str) -> int:
+        number = self._numbers.get(kind)
+        if number is None:
             if len(self.names) - len(FIXED) >= 2 * TOOLS:
-                return CALL
-            for name in (kind, f"{kind}-result"):
-                self.numbers[name] = len(self.names)
-                self.names.append(name)
-        return kind
+                return _CALL
+            number = self._numbers[kind] = len(self.names)
+            self.names += (kind, f"{kind}-result")
+        return number
 
-    def _remember(self, call: str | None, kind: str) -> None:
+    def _remember(self, call: str | None, number: int) -> None:
         self._count += 1
         if call is None:
             return
-        self._calls.pop(call, None)
-        self._calls[call] = (self._count, kind)
+        self._calls[call] = (self._count, number)
+        self._calls.move_to_end(call)
         if len(self._calls) > CALLS:
-            del self._calls[next(iter(self._calls))]
+            self._calls.popitem(last=False)
 
-    def _answered(self, call: str | None) -> str:
-        number, kind = self._calls.get(call, (0, CALL)) if call is not None else (0, CALL)
-        if kind == CALL or number <= self._count - CALLS:
-            return RESULT
-        return f"{kind}-result"
+    def _answered(self, call: str | None) -> int:
+        waiting = self._calls.get(call) if call is not None else None
+        if waiting is None:
+            return _RESULT
+        count, number = waiting
+        return _RESULT if number == _CALL or count <= self._count - CALLS else number + 1

@@ -4,17 +4,8 @@ Fed the file in any cuts, it gives the same lines. An unfinished line waits for 
 never scanned twice; its bytes are not held. Pure.
 """
 
-from typing import NamedTuple
-
 LONGEST = 256 << 20
 """A longer line is skipped, not read."""
-
-
-class Span(NamedTuple):
-    """A whole line: where it begins and where its newline stands."""
-
-    start: int
-    end: int
 
 
 class LineScanner:
@@ -26,14 +17,17 @@ class LineScanner:
         self.scanned = start
         """Everything before this was looked at."""
 
-    def feed(self, data: bytes) -> list[Span]:
-        """Return the lines that *data*, the bytes from `scanned` on, completes."""
+    def feed(self, data: bytes) -> list[tuple[int, int]]:
+        """Return the lines that *data*, the bytes from `scanned` on, completes.
+
+        Each is told by where it begins and where its newline stands.
+        """
         base = self.scanned
         start = self.line_start
         spans = []
         newline = data.find(b"\n")
         while newline >= 0:
-            spans.append(Span(start, base + newline))
+            spans.append((start, base + newline))
             start = base + newline + 1
             newline = data.find(b"\n", newline + 1)
         self.line_start = start

@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import NamedTuple, TypeAlias
 
-from msgspec import Raw
-
 from agents9core.jsontext import safe_cut, text_of, unescape, utf8
 from agents9core.markdown import Marks, forged_in, ticks_in
 from agents9core.record import LITERAL, TEXT, Part, place, stands
@@ -49,8 +47,9 @@ def measure(parts: list[Part], is_prose: bool) -> Extent:
     """Return the extent of what `render` gives."""
     size = marks = 0
     for part in parts:
-        data = part.data
-        text = data if isinstance(data, str) else _text(part.how, data)
+        text = part.data
+        if not isinstance(text, str):
+            text = text_of(text) if part.how == TEXT else str(text, "utf-8", "replace")
         length = len(text) if text.isascii() else len(text.encode())
         size += length if not length or text.endswith("\n") else length + 1
         if is_prose:
@@ -59,10 +58,6 @@ def measure(parts: list[Part], is_prose: bool) -> Extent:
         elif "`" in text:
             marks = max(marks, ticks_in(text))
     return size, marks
-
-
-def _text(how: int, data: bytes | Raw) -> str:
-    return text_of(data) if how == TEXT else str(memoryview(data), "utf-8", "replace")
 
 
 class Piece(NamedTuple):

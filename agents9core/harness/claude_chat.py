@@ -118,7 +118,7 @@ def _record(line: _AnyLine) -> Record:
     speak = _SPEAKERS.get(kind)
     if speak is None:
         return NOTHING
-    return Record(speak(line), line.timestamp, line.uuid, _model(line) if kind == "assistant" else ())
+    return Record(speak(line), line.timestamp, line.uuid, _model(line) if speak is _assistant else ())
 
 
 def _user(line: _AnyLine) -> list[Message]:
@@ -131,13 +131,14 @@ def _user(line: _AnyLine) -> list[Message]:
     messages: list[Message] = []
     group: list[Part] = []
     for number, block in enumerate(content.blocks):
-        if _stands_alone(block.type or ""):
-            messages += _said(_user_role(line, group), group)
-            messages += _block_said("user", content, number)
-            group = []
-        else:
+        if not _stands_alone(block.type or ""):
             group += content.parts(number)
-    return messages + _said(_user_role(line, group), group)
+            continue
+        if group:
+            messages.append(Message(_user_role(line, group), group))
+            group = []
+        messages += _block_said("user", content, number)
+    return [*messages, Message(_user_role(line, group), group)] if group else messages
 
 
 def _assistant(line: _AnyLine) -> list[Message]:
@@ -148,6 +149,8 @@ def _assistant(line: _AnyLine) -> list[Message]:
     if whole:
         return [Message(speaker, whole)]
     content = Content(line.message.content)
+    if len(content.blocks) == 1:  # as claude writes it
+        return _block_said(speaker, content, 0)
     return [said for number in range(len(content.blocks)) for said in _block_said(speaker, content, number)]
 
 
@@ -159,15 +162,17 @@ def _stands_alone(kind: str) -> bool:
 def _block_said(speaker: str, content: Content, number: int) -> list[Message]:
     block = content.blocks[number]
     kind = block.type or ""
-    if kind == "thinking":
-        return _said("thinking", text_parts(block.thinking))
-    if kind == "redacted_thinking":
-        return []
+    if kind == "text":
+        return _said(speaker, text_parts(block.text))
     if kind.endswith("tool_use"):
         name = as_text(block.name) or ""
         return [Message(CALL, call_parts(block.name, copied(block.input)), block.id, name)]
     if kind.endswith("tool_result"):
         return [Message(RESULT, content_parts(block.content), block.tool_use_id)]
+    if kind == "thinking":
+        return _said("thinking", text_parts(block.thinking))
+    if kind == "redacted_thinking":
+        return []
     return _said(speaker, content.parts(number))
 
 
