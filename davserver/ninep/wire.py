@@ -8,7 +8,7 @@ path of the door. Source: intro(5) of Plan 9's manual; all integers are little-e
 
 import struct
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, NamedTuple, Protocol, TypeVar, get_type_hints
+from typing import Annotated, Any, NamedTuple, Protocol, TypeVar
 
 from davserver.ninep.errors import IllegalName, ProtocolError
 
@@ -198,8 +198,7 @@ class _Part(NamedTuple):
 
 def _codes(cls: type[Any]) -> list[str | Field]:
     """Return the kind of each field of *cls*, in order."""
-    hints = get_type_hints(cls, include_extras=True)
-    return [hints[name].__metadata__[0] for name in cls._fields]
+    return [cls.__annotations__[name].__metadata__[0] for name in cls._fields]
 
 
 def _parts(codes: list[str | Field]) -> list[_Part]:
