@@ -61,3 +61,22 @@ def test_links_lead_somewhere(document):
     text = (TOP / document).read_text()
     links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
     assert [link for link in links if not (TOP / document).parent.joinpath(link).exists()] == []
+
+
+def named_tests():
+    """Yield each test that docs/SECURITY.md names, as its file and its name."""
+    for row in (TOP / "docs/SECURITY.md").read_text().splitlines():
+        file = None
+        for cited in re.findall(r"`([^`]*\btest_\w+)`", row.rpartition(" | ")[2]):
+            path, colon, name = cited.rpartition(": ")
+            file = path if colon else file
+            yield file, name
+
+
+@pytest.mark.parametrize(("file", "name"), sorted(set(named_tests())))
+def test_every_test_that_a_promise_names_is_there(file, name):
+    assert f"\ndef {name}(" in (TOP / "tests" / file).read_text()
+
+
+def test_promises_name_tests():
+    assert len(set(named_tests())) > 80

@@ -125,6 +125,19 @@ def test_what_cannot_be(start, version):
     assert lines[-1] == "Is a directory"
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_other_users_of_a_mount_that_root_made_see_nothing(start, version):
+    """Root's mount is served by what root may read, so the modes have to keep the others out."""
+    commands = """
+        for command in 'ls .' 'cat sub/ü' 'cat growing' 'stat long' 'cd sub'; do
+            setpriv --reuid=1 --regid=1 --clear-groups sh -c "$command" 2>&1 | sed 's/.*: //'
+        done
+        cat sub/ü
+    """
+    lines = check(start(commands, version, options="access=any").finish())
+    assert lines == ["Permission denied"] * 4 + ["can't cd to sub", "umlaut"]
+
+
 def test_what_the_linux_dialect_adds(start):
     commands = """
         stat -f -c '%S %l' .
