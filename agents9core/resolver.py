@@ -43,6 +43,7 @@ class Agent(NamedTuple):
 
 class _Answer(NamedTuple):
     asked: float
+    process: Process
     session: Session | None
 
 
@@ -139,7 +140,8 @@ class Resolver:
 
     def cwd(self, agent: Agent) -> str | None:
         """Return the directory that an agent works in: its process's, else what its record says."""
-        process = self._process(agent)
+        known = self._recent(agent)
+        process = known.process if known else self._process(agent)
         return process.cwd() or self.session(agent).cwd
 
     def started_ns(self, agent: Agent) -> int:
@@ -201,7 +203,7 @@ class Resolver:
             raise Gone(f"{agent.harness}/{agent.pid}")
         newer = self._answers.get(agent)
         if newer is None or newer.asked < asked:
-            self._answers[agent] = _Answer(asked, session)
+            self._answers[agent] = _Answer(asked, process, session)
             self._last[agent.harness, agent.pid] = agent
         return session
 

@@ -9,6 +9,7 @@ import threading
 import time
 import weakref
 from collections import OrderedDict
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 STANDS_SECONDS = 0.05
@@ -46,10 +47,11 @@ class Standing(Generic[V]):
 
     def _sweep_later(self) -> None:
         if self._visits and not self._is_swept:
-            self._is_swept = True
             timer = threading.Timer(_SWEEP_SECONDS, _sweep, (weakref.ref(self),))
             timer.daemon = True
-            timer.start()
+            with suppress(RuntimeError):  # the system gives no thread now: the next visit asks again
+                timer.start()
+                self._is_swept = True
 
     def sweep(self) -> None:
         """Let go of the visits that are too old."""
