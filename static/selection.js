@@ -10,10 +10,10 @@ import { wait } from "./live.js";
 import { count, number } from "./words.js";
 
 export const SHOWS = {
-  all: { label: "All", takes: () => true },
-  prompts: { label: "Prompts", takes: (sort) => sort === "user" },
-  talk: { label: "No tools", takes: (sort) => sort !== "call" && sort !== "result" },
-  errors: { label: "Errors", takes: (sort) => sort === "result" || sort === "system", isChecked: true },
+  all: { label: "All", none: "No message in this chat", takes: () => true },
+  prompts: { label: "Prompts", none: "No prompts in this chat", takes: (sort) => sort === "user" },
+  talk: { label: "No tools", none: "Nothing but tools in this chat", takes: (sort) => sort !== "call" && sort !== "result" },
+  errors: { label: "Errors", none: "No errors in this chat", takes: (sort) => sort === "result" || sort === "system", isChecked: true },
 };
 
 const CHECKS_AT_ONCE = 4;

@@ -378,9 +378,13 @@ def test_where_the_server_will_not_stream_the_page_asks(talker, look):
 
 
 def test_an_agent_that_ends_leaves_what_it_said(talker, scene, look):
+    scene.claude(602, status="idle").says("another, so that their home is still looked into")
     page = look(CHAT)
     expect(message(page, 0)).to_be_visible()
     scene.end(601)
     expect(page.locator(".ended")).to_contain_text("This agent has ended")
     expect(message(page, 0)).to_contain_text("Begin.")
     expect(page.locator("#state")).to_have_text("ended")
+    page.get_by_role("link", name="Its session is kept").click()
+    page.wait_for_url("**/sessions/claude/*/chat/")
+    expect(message(page, 0)).to_contain_text("Begin.")
