@@ -104,10 +104,11 @@ class Peers:
         """Ask sock_diag. One query at a time goes over the one netlink socket."""
         with self._lock:
             try:
-                return _owner_in(self._exchange(ends), ends)
+                answer = self._exchange(ends)
             except BaseException:
                 self._drop_netlink()  # a late answer must never meet the next question
                 raise
+        return _owner_in(answer, ends)
 
     def _exchange(self, ends: Ends) -> bytes:
         if self._netlink is None:
