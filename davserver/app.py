@@ -92,7 +92,12 @@ class App:
         target = parse_target(origin_form)
         if target.names[:1] == (PREFIX,):
             return self._page.asset(target, environ)
-        node = self._walk(target)
+        try:
+            node = self._walk(target)
+        except TreeError as exc:
+            if STATUS[exc.errno] == 404 and preferred(environ.get("HTTP_ACCEPT"), _FORMS) == HTML:
+                return self._page.index(404)
+            raise
         if isinstance(node, Directory):
             return self._collection(node, target, environ)
         return file_answer(cast(File, node), environ)

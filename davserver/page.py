@@ -47,10 +47,13 @@ class Page:
             for body in (path.read_bytes(),)
         }
 
-    def index(self) -> Answer:
-        """Answer for a collection, where HTML is wanted. Without ETag: other clients get other forms."""
+    def index(self, status: int = 200) -> Answer:
+        """Answer where HTML is wanted: for a collection, or what is not there (404), of which the page says more.
+
+        Without ETag: other clients get other forms.
+        """
         body, media_type, _ = self._assets["index.html"]
-        return whole(200, media_type, body, POLICY, ("Vary", "Accept"))
+        return whole(status, media_type, body, POLICY, ("Vary", "Accept"))
 
     def asset(self, target: Target, environ: dict[str, Any]) -> Answer:
         """Answer for what *target*, which is below the prefix, points at. Raises Refusal."""

@@ -3,7 +3,7 @@
 import { element } from "./elements.js";
 import { showState } from "./states.js";
 import { Facts, names } from "./tree.js";
-import { bytes, number, whole } from "./words.js";
+import { bytes, moment, number, whole } from "./words.js";
 
 const LONGEST_FACT = 4200; // bytes
 const NO_FACT = new Set(["transcript", "chat.md"]);
@@ -15,7 +15,7 @@ export async function showDirectory(main, path, rows) {
   const body = element("tbody", {}, ...rows.map((row) => tableRow(row, said[row.name])));
   const head = element("thead", {}, element("tr", {}, ...["Name", "", "Size", "Changed"].map((title) => (title ? element("th", { scope: "col" }, title) : element("td")))));
   main.replaceChildren(element("h1", {}, names(path).at(-1) ?? "agents9"), rows.length ? element("table", { class: "directory" }, head, body) : element("p", { class: "faint" }, "Nothing is in this directory."));
-  showState("live", `${number(rows.length)} in it`);
+  showState("live", `${number(rows.length)} in this directory`);
 }
 
 function tableRow({ name, type, size, mtime, href }, said) {
@@ -24,5 +24,5 @@ function tableRow({ name, type, size, mtime, href }, said) {
     element("th", { scope: "row" }, element("a", { href }, isDirectory ? `${name}/` : name)),
     element("td", { class: "fact" }, said ?? ""),
     element("td", { class: "number" }, isDirectory ? "" : bytes(size)),
-    element("td", { class: "number" }, element("time", { datetime: mtime }, whole(mtime))));
+    element("td", { class: "number" }, element("time", { datetime: mtime, title: whole(mtime) }, moment(mtime))));
 }

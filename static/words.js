@@ -6,6 +6,7 @@ const DAY = 24 * HOUR;
 
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
 const DATE = new Intl.DateTimeFormat(undefined, { weekday: "short", day: "numeric", month: "short", year: "numeric" });
+const MOMENT = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", hour12: false });
 const WHOLE = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
 
 /** How long ago *when* (ISO 8601) was, in the largest whole unit. */
@@ -20,6 +21,7 @@ export function age(when, now = Date.now()) {
 
 export const clock = (when) => CLOCK.format(new Date(when));
 export const day = (when) => DATE.format(new Date(when));
+export const moment = (when) => MOMENT.format(new Date(when));
 export const whole = (when) => WHOLE.format(new Date(when));
 
 export function bytes(number) {

@@ -77,6 +77,14 @@ def test_what_the_page_loads_is_there_and_what_is_there_is_loaded(client):
     assert served - loaded == set()
 
 
+@pytest.mark.parametrize("target", ["/active/claude/9/chat/", "/none", "/file.txt/"])
+def test_a_browser_is_told_by_the_page_what_is_not_there_and_others_by_a_line(client, target):
+    reply = client.get(target, Accept="text/html,*/*;q=0.8")
+    assert (reply.status, reply["Content-Type"]) == (404, "text/html; charset=utf-8")
+    assert reply.body == (STATIC / "index.html").read_bytes()
+    assert client.get(target).body == client.get(target, Accept="application/json").body == b"404 Not Found\n"
+
+
 OURS = sorted(path.name for path in STATIC.glob("*.js"))
 
 

@@ -45,13 +45,9 @@ def test_a_failure_says_what_is_so_and_what_to_do(blocked, path, status, state, 
 
 
 def test_an_agent_that_is_gone(look_at_shop):
-    page = look_at_shop()
-    page.goto(page.url + "active/claude/601/chat/")
-    expect(message(page, 16)).to_be_visible()
-    page.route("**/chat/", lambda route: route.fulfill(status=404, body="Not Found")
-               if "json" in route.request.headers.get("accept", "") else route.continue_())  # fmt: skip
-    page.reload()
+    page = look_at_shop("/active/claude/999/chat/")
     expect(page.locator("[data-state=gone]")).to_contain_text("The agent has ended, or never was here")
+    expect(page.locator("#state")).to_have_text("the server said 404")
     page.locator("[data-state=gone]").get_by_role("link", name="All agents").click()
     expect(page.locator(".agent")).to_have_count(4)
 
