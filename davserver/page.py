@@ -48,7 +48,7 @@ class Page:
         }
 
     def index(self, status: int = 200) -> Answer:
-        """Answer where HTML is wanted: for a collection, or what is not there (404), of which the page says more.
+        """Answer where HTML is wanted: for a collection, or, with 404, for what is not there.
 
         Without ETag: other clients get other forms.
         """
