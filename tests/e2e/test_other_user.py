@@ -28,7 +28,8 @@ OWNER, OTHER = 54_321, 54_322
 MESSAGE = "/active/claude/601/chat/00000000-user"
 AS_USER = "import os; os.setgroups([]); os.setgid({0}); os.setuid({0})\n"
 SERVE = (
-    "import sys, encodings.ascii, encodings.idna, encodings.latin_1, encodings.utf_16_le\n"  # out of that user's reach later
+    # These are out of that user's reach later.
+    "import sys, encodings.ascii, encodings.idna, encodings.latin_1, encodings.utf_16_le\n"
     "from davserver.__main__ import main\n" + AS_USER.format(OWNER) + "sys.exit(main(sys.argv[1:]))"
 )
 ATTACH = b"".join(
@@ -89,7 +90,7 @@ class TwoUsers:
         path = shutil.which(program)
         assert path, f"{program} is not installed; run tests/e2e/install-clients"
         done = subprocess.run(
-            [path, *arguments], user=uid, group=uid, extra_groups=[], cwd="/", env={"HOME": "/nowhere"},
+            [path, *arguments], user=uid, group=uid, extra_groups=[], cwd="/", env={"HOME": str(self.base)},
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60,
         )  # fmt: skip
         return done.returncode, done.stdout
@@ -99,7 +100,8 @@ class TwoUsers:
 
     def attach(self, uid, family, address):
         """Return what the 9P door answers to a user's attach."""
-        script = "import socket\n" + AS_USER.format(uid) + TRY_9P.format(family=family, address=address, data=ATTACH)
+        asks = TRY_9P.format(family=family, address=address, data=ATTACH)
+        script = "import socket\n" + AS_USER.format(uid) + asks
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
         assert done.stderr == ""
         return done.stdout.strip()
