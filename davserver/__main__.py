@@ -264,7 +264,7 @@ def _tls(options: argparse.Namespace) -> "Tls | None":
         return None
     if options.tls_cert is None or options.tls_key is None:
         raise Unfit("--tls-cert and --tls-key go together")
-    from davserver.tls import Tls  # it loads ssl, which a start without TLS need not wait for
+    from davserver.tls import Tls  # a start without TLS need not wait for ssl
 
     return Tls(options.tls_cert, options.tls_key)
 

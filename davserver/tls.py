@@ -5,8 +5,8 @@
         recv, sendmsg: as of a plain socket that does not block
 
 What OpenSSL says becomes what a plain socket would say: BlockingIOError, or that the connection is broken.
-Only `agents9 serve --tls-cert` loads this module, for `ssl` takes time to load. With `connection` it is one
-of the modules of this door that know sockets.
+Only `agents9 serve --tls-cert` loads this module. With `connection` it is one of the modules of this door
+that know sockets.
 """
 
 import contextlib
