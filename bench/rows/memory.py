@@ -27,6 +27,7 @@ NEEDS = ()
 _LITERALLY = "import wsgidav, cheroot"
 _WHOLE = "import wsgidav.wsgidav_app, cheroot.wsgi"
 _MIB = 1 << 20
+_TOP = Path(__file__).parent.parent.parent
 _INDEX_ONCE = """
 import os, sys
 from pathlib import Path
@@ -110,6 +111,8 @@ def _idle(bench: Bench) -> None:
     if python is None:
         bench.table.leave_out("idle memory, start", "wsgidav cannot be installed")
         return
+    packages = [str(_TOP / name) for name in ("agents9core", "davserver")]
+    subprocess.run([python, "-m", "compileall", "-q", *packages], check=True)  # a start compiles nothing
     for code, more, times in ((_LITERALLY, at_most_more(12), at_most_times(2)), (_WHOLE, None, None)):
         ours, theirs = in_turns(
             bench.runs, lambda: _served_idle(bench, python), lambda c=code: _imported(python, c)
