@@ -1,8 +1,10 @@
 """Clients that are slow, or say nothing: they hold up nobody, and the honest ones get everything."""
 
+import contextlib
 import os
 import resource
 import socket
+import threading
 import time
 
 import pytest
@@ -83,15 +85,39 @@ def many_descriptors():
 
 @pytest.mark.usefixtures("many_descriptors")
 def test_256_half_requests_and_256_stalled_readers_hold_up_nobody(another, client, long):
+    """Nor do 256 that send a byte now and then."""
+    dribbling = [another() for _ in range(256)]
     for number in range(256):
+        dribbling[number].send(GET)
         another().send(HALVES[number % len(HALVES)])
         stalled(another)
     took = []
-    for one in (client, client, another(), another(), another()):
-        started = time.monotonic()
-        assert one.get("/version").body == b"0.1\n"
-        took.append(time.monotonic() - started)
+    with dribble(dribbling):
+        for one in (client, client, another(), another(), another()):
+            started = time.monotonic()
+            assert one.get("/version").body == b"0.1\n"
+            took.append(time.monotonic() - started)
     assert sorted(took)[2] < 0.5
+
+
+@contextlib.contextmanager
+def dribble(clients):
+    """Let each client send one byte of a header after the other while the block lasts."""
+    enough = threading.Event()
+
+    def send():
+        while not enough.wait(0.05):
+            for one in clients:
+                with contextlib.suppress(ConnectionError):  # it has had its time
+                    one.send(b"x")
+
+    sending = threading.Thread(target=send)
+    sending.start()
+    try:
+        yield
+    finally:
+        enough.set()
+        sending.join()
 
 
 def test_a_reader_that_pauses_gets_every_byte(another, client, long):
