@@ -37,7 +37,7 @@ from agents9core.zst import LARGEST
 
 BUDGET_BYTES = 64 << 20
 """Memory for indexes; beyond it the least recently used is dropped, and made again when it is asked for."""
-_CHUNK = 1 << 20
+_CHUNK = 1 << 18
 
 
 class OpenFile(NamedTuple):
@@ -185,14 +185,10 @@ def _read_new_lines(file: OpenFile, progress: _Progress, base: int, index: ChatI
             return
         spans = scanner.feed(data)
         progress.witness.cover(data)
+        if spans and spans[0][0] < start:
+            _take_long_line(file, spans.pop(0), base, index)
         view = cast(bytes, memoryview(data))  # a line is not copied: a reader takes any buffer
-        for begin, end in spans:
-            if begin >= start:
-                index.take(view[begin - start : end - start], base + begin)
-            elif end - begin <= LONGEST:  # it began before this chunk
-                index.take(os.pread(file.fd, end - begin, begin), base + begin)
-            else:
-                index.skip(base + begin)
+        index.take_all([(view[begin - start : end - start], base + begin) for begin, end in spans])
     if file.limit is not None and scanner.line_start < scanner.scanned:
         _take_last_line(file, scanner, base, index)
 
@@ -200,11 +196,17 @@ def _read_new_lines(file: OpenFile, progress: _Progress, base: int, index: ChatI
 def _take_last_line(file: OpenFile, scanner: LineScanner, base: int, index: ChatIndex) -> None:
     """Index the last line of a file that does not grow, though it lacks a newline."""
     begin, end = scanner.line_start, scanner.scanned
+    _take_long_line(file, (begin, end), base, index)
+    scanner.line_start = end
+
+
+def _take_long_line(file: OpenFile, span: tuple[int, int], base: int, index: ChatIndex) -> None:
+    """Index a line that is not all in one chunk: it is read once more, whole."""
+    begin, end = span
     if end - begin > LONGEST:
         index.skip(base + begin)
     else:
         index.take(os.pread(file.fd, end - begin, begin), base + begin)
-    scanner.line_start = end
 
 
 @dataclass(frozen=True, slots=True)

@@ -209,6 +209,16 @@ def test_ids_never_move_as_a_file_grows(lines, choice):
     assert after[: len(before)] == before
 
 
+@given(st.lists(LINES, max_size=9))
+def test_lines_taken_together_are_lines_taken_one_by_one(lines):
+    at = [sum(map(len, lines[:number])) for number in range(len(lines))]
+    together = ChatIndex(claude_chat.read, 0)
+    together.take_all([(memoryview(one)[:-1], where) for one, where in zip(lines, at, strict=True)])
+    singly = index_of(claude_chat.read, b"".join(lines))
+    assert rows(together) == rows(singly)
+    assert (together.skipped, together.skipped_at) == (singly.skipped, singly.skipped_at)
+
+
 @given(st.binary(max_size=300))
 def test_no_bytes_raise(data):
     for read in READ.values():

@@ -705,3 +705,40 @@ TYPES = st.sampled_from(
 def test_no_shape_raises(type_, shape):
     fields = dict.fromkeys(["role", "content", "summary", "name", "arguments", "output", "author"], shape)
     says(item(type_, **fields), user(shape), record("compacted", shape), record("session_meta", shape))
+
+
+# Events that repeat an item are read as carefully as items: nothing hides behind one
+
+
+EVENT = record("event_msg", {"type": "agent_message", "message": 'so it is: {"type":"x"}{'}, timestamp="t")
+
+
+@pytest.mark.parametrize("between", [b"", b" ", b"\0\0", b"\xef\xbb\xbf"])
+def test_an_item_glued_onto_an_event_is_read(between):
+    assert says(EVENT + between + assistant("hello")) == [("assistant", "hello\n")]
+
+
+@pytest.mark.parametrize("end", [40, len(EVENT) - 1, len(EVENT) - 2, len(EVENT) - 4])
+def test_a_torn_event_counts_as_skipped(end):
+    index = index_of(read, EVENT[:end] + b"\n" + EVENT[:end] + assistant("hello") + b"\n" + EVENT + b"\n")
+    assert (len(index), index.skipped) == (0, 2)
+
+
+def test_the_last_of_two_types_counts():
+    assert says(
+        EVENT[:-1] + b',"type":"response_item","payload":' + b'{"type":"reasoning","summary":"hm"}}'
+    ) == [("thinking", "hm\n")]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"arguments": {"a": 1}},
+        {"arguments": None, "action": {"a": 1}},
+        {"name": 7, "arguments": '{"a": 1}'},
+        {"call_id": 7, "arguments": '{"a": 1}'},
+    ],
+)
+def test_a_call_of_another_shape_is_read_all_the_same(odd):
+    [(_, text)] = says(item("function_call", **{"name": "exec", "call_id": "c", **odd}))
+    assert text.replace(" ", "").endswith('\n{"a":1}\n')
