@@ -55,8 +55,8 @@ class Report:
 
     @staticmethod
     def _grew(looks: list[int]) -> int:
-        quarter = len(looks) // 4
-        return int(median(looks[-quarter:]) - median(looks[quarter : 2 * quarter])) if quarter else 0
+        _, second, _, last = quarters(looks)
+        return int(last - second)
 
     def __str__(self) -> str:
         lines = [
@@ -70,14 +70,19 @@ class Report:
             lines.append(
                 f"{door}: p50 {p50 * 1e3:.1f} ms, p99 {p99 * 1e3:.1f} ms, max {took[-1] * 1e3:.0f} ms"
             )
-        for what, looks in {
-            "MiB": [look >> 20 for look in self.memory],
-            "descriptors": self.descriptors,
-        }.items():
-            lines.append(f"{what}: {looks[0]} at first, {max(looks)} at most, {looks[-1]} at the end")
+        mebibytes = [look >> 20 for look in self.memory]
+        for what, looks in (("MiB", mebibytes), ("descriptors", self.descriptors)):
+            by_quarter = " ".join(f"{value:.0f}" for value in quarters(looks))
+            lines.append(f"{what}: {by_quarter} by quarters of the time, {max(looks)} at most")
         faults = self.faults()
         lines += [f"{len(faults)} faults", *faults[:SHOWN]]
         return "\n".join(lines)
+
+
+def quarters(looks: list[int]) -> list[float]:
+    """Return the median of each quarter of the time."""
+    size = max(1, len(looks) // 4)
+    return [median(looks[at : at + size]) for at in range(0, 4 * size, size)]
 
 
 def soak(base: Path, seconds: float, seed: int = 9) -> Report:
