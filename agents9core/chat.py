@@ -7,7 +7,7 @@ from typing import overload
 
 import xxhash
 
-from agents9core.errors import Gone, NotFound, TooLarge, Unavailable
+from agents9core.errors import Denied, Gone, NotFound, TooLarge, Unavailable
 from agents9core.identity import LEAVES
 from agents9core.index import CAP, ChatIndex, Place
 from agents9core.node import Chat, Columns, File, Messages, Node, Reader, Row, Stat
@@ -81,7 +81,11 @@ class ChatDirectory(Chat):
         self._session = session
 
     def stat(self) -> Stat:
-        return self._stat(self._look())
+        """Look at the directory. One whose transcript may not be read looks empty; listing it says so."""
+        try:
+            return self._stat(self._look())
+        except Denied:
+            return self._stat(None)
 
     def members(self) -> Messages:
         visit = self._look()
@@ -102,7 +106,8 @@ class ChatDirectory(Chat):
         return MessageFile(name, self._held, visit.number, id_)
 
     def watch(self, wake: Callable[[], None]) -> Callable[[], None]:
-        return self._seat.desk.watching.watch(self._seat.key, self._seat.session, wake)
+        seat = self._seat
+        return seat.desk.watching.watch(seat.key, seat.session, wake, seat.has_ended)
 
     def _look(self) -> Visit | None:
         """Look at the transcript; None where there is none yet."""

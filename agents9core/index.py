@@ -126,11 +126,11 @@ class ChatIndex:
 
     def take_whole(self, line: bytes, at: int) -> bool:
         """Index a line that may not be whole, if it is; say whether it was."""
-        try:
-            record = self._read(line)
-        except (msgspec.DecodeError, RecursionError):
+        found = list(find_records(line, self._read))
+        if None in found:
             return False
-        self._take_record(record, line, at)
+        for one in filter(None, found):
+            self._take_record(one.record, line[one.start : one.end], at + one.start)
         return True
 
     def _read(self, data: bytes, raw: bool = False, /) -> Record:

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Mapping
 
-from agents9core.errors import Gone
+from agents9core.errors import Gone, TreeError
 from agents9core.remembered import Remembered
 from agents9core.resolver import REUSE_SECONDS, Resolver
 from agents9core.session import Session, Source
@@ -26,14 +26,17 @@ class KeptSessions:
         self._answers: Remembered[tuple[str, str], tuple[float, Session]] = Remembered()
 
     def all(self, harness: str) -> Mapping[str, Source]:
-        """Return every session of a harness by its id, with the file that grows, or that grew last."""
+        """Return every session of a harness by its id, with the file that grows, or that grew last.
+
+        Raises Unavailable.
+        """
         found: dict[str, Source] = {}
         for home in self._resolver.homes(harness):
             found = {**self._kept(harness, home), **found}
         return found
 
     def session(self, harness: str, id: str) -> Session:
-        """Return the session of this id. Raises Gone where no store keeps it."""
+        """Return the session of this id. Raises Gone where no store keeps it, or Unavailable."""
         asked = time.monotonic()
         with self._lock:
             known = self._answers.get((harness, id))
@@ -50,14 +53,14 @@ class KeptSessions:
         """Return the subagents that a session has started, by a name that never changes."""
         return self._resolver.finder(harness).subagents(session)
 
-    def is_running(self, harness: str, id: str) -> bool:
+    def is_running(self, harness: str, kept: Session) -> bool:
         """Whether an agent that runs now is in this session, or has it open."""
         for agent in self._resolver.agents(harness):
             try:
                 session = self._resolver.session(agent)
             except Gone:
                 continue
-            if id == session.id or any(id == thread.id for thread in session.threads):
+            if any(_is_same(one, kept) for one in (session, *session.threads)):
                 return True
         return False
 
@@ -66,6 +69,8 @@ class KeptSessions:
     def _kept(self, harness: str, home: str) -> Mapping[str, Source]:
         try:
             return self._resolver.finder(harness).kept(home)
+        except TreeError:
+            raise
         except Exception:
             log.exception("%s: the sessions in %s cannot be listed", harness, home)
             return {}
@@ -73,6 +78,14 @@ class KeptSessions:
     def _kept_session(self, harness: str, home: str, id: str) -> Session | None:
         try:
             return self._resolver.finder(harness).kept_session(home, id)
+        except TreeError:
+            raise
         except Exception:
             log.exception("%s: session %s in %s cannot be read", harness, id, home)
             return None
+
+
+def _is_same(session: Session, kept: Session) -> bool:
+    """Whether an agent's session is the kept one: of this id, and not in another home's file."""
+    files = session.sources[-1:], kept.sources[-1:]
+    return session.id == kept.id and (files[0] == files[1] or not all(files))

@@ -4,13 +4,14 @@ from contextlib import suppress
 
 from agents9core.chat import version_of
 from agents9core.entry import SeatDirectory
-from agents9core.errors import Gone, NotFound, TreeError
+from agents9core.errors import Gone, NotFound
 from agents9core.kept import KeptSessions
 from agents9core.node import Node, Row, Stat
 from agents9core.nodes import LookedDirectory
 from agents9core.seat import Desk
 from agents9core.seats import KeptSeat
 from agents9core.session import Source
+from agents9core.store import NOT_THERE
 
 
 class KeptHarnessDirectory(LookedDirectory):
@@ -52,7 +53,7 @@ class KeptDirectory(SeatDirectory):
 def _stat(desk: Desk, key: tuple[object, ...], source: Source) -> Stat:
     try:
         look = source.root.look(source.path)
-    except TreeError as error:
+    except NOT_THERE as error:
         raise Gone(source.path[-1]) from error
     if not look.is_regular:
         raise Gone(source.path[-1])

@@ -12,7 +12,7 @@ import codecs
 import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -75,14 +75,22 @@ class Found(NamedTuple):
     record: Record
 
 
-class Read(Protocol):
+Said = TypeVar("Said", covariant=True)
+
+
+class Reads(Protocol[Said]):
     """Reads one JSON object, which may be any buffer. It raises DecodeError or RecursionError."""
 
-    def __call__(self, data: bytes, raw: bool = False, /) -> Record:
+    def __call__(self, data: bytes, raw: bool = False, /) -> Said:
         """*raw*: take each text as the JSON string that stands in *data*; else as what that says, mostly."""
 
 
-def reader(decoded: type[msgspec.Struct], as_raw: type[msgspec.Struct], say: Callable[[Any], Record]) -> Read:
+Read: TypeAlias = Reads[Record]
+
+
+def reader(
+    decoded: type[msgspec.Struct], as_raw: type[msgspec.Struct], say: Callable[[Any], Said]
+) -> Reads[Said]:
     """Return what reads a record in either of two ways that say the same.
 
     *decoded*: its struct in the shape that the harness writes, with each text decoded in the one pass that
@@ -92,7 +100,7 @@ def reader(decoded: type[msgspec.Struct], as_raw: type[msgspec.Struct], say: Cal
     usual = msgspec.json.Decoder(decoded).decode
     lenient = decoder(as_raw)
 
-    def read(data: bytes, raw: bool = False, /) -> Record:
+    def read(data: bytes, raw: bool = False, /) -> Said:
         if not raw:
             try:
                 return say(usual(data))

@@ -13,13 +13,14 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import NamedTuple
 
-from agents9core.errors import Gone, NotFound
+from agents9core.errors import Gone, NotFound, TreeError
 from agents9core.harness import HARNESSES, Finder, Harness
 from agents9core.process import Process, ProcessTable
+from agents9core.remembered import Remembered
 from agents9core.session import Session
 
 REUSE_SECONDS = 0.05
@@ -28,6 +29,8 @@ _SCAN_SHARE = 5
 """Answers about single agents scan for at most a fifth of the time: a scan serves so many of its lengths."""
 
 _WORDS_SHOWN = 6
+_MOST_HOMES = 64
+"""Homes of a harness that are remembered after its processes have ended."""
 
 log = logging.getLogger(__name__)
 
@@ -94,6 +97,9 @@ class Resolver:
         self._last: dict[tuple[str, int], Agent] = {}
         """The agent that a pid was when it was last answered for."""
         self._said_missing: set[str] = set()
+        self._remembering = threading.Lock()
+        self._homes: dict[str, Remembered[str, None]] = {name: Remembered(_MOST_HOMES) for name in HARNESSES}
+        """The homes of the processes that were resolved: what they wrote stays when they have ended."""
 
     def root(self, harness: str) -> str:
         """Return the home of a harness's processes that name none themselves."""
@@ -104,10 +110,14 @@ class Resolver:
         return self._finders[harness]
 
     def homes(self, harness: str) -> list[str]:
-        """Return the homes of a harness: the default one, then those of the processes that run now."""
+        """Return the homes of a harness: the default one, those of the processes that run now, then of others
+        that have been seen to run.
+        """
         kind = HARNESSES[harness]
         homes = (kind.homes(process, home) for process, home in self._peers(kind))
-        return list(dict.fromkeys([self.root(harness), *chain.from_iterable(homes)]))
+        now = [self.root(harness), *chain.from_iterable(homes)]
+        with self._remembering:
+            return list(dict.fromkeys([*now, *self._homes[harness]]))
 
     def agents(self, harness: str) -> list[Agent]:
         """Return the agents of one harness that run now, by pid."""
@@ -209,13 +219,20 @@ class Resolver:
 
     def _resolved(self, harness: Harness, process: Process) -> Session | None:
         """Ask the harness. A fault of its finder costs this agent its session, and no listing."""
+        home = self._home(harness, process)
+        self._remember(harness, harness.homes(process, home))
         try:
-            return self._finders[harness.name].resolve(
-                process, self._home(harness, process), lambda: self._peers(harness)
-            )
+            return self._finders[harness.name].resolve(process, home, lambda: self._peers(harness))
+        except TreeError as error:
+            return Session(via="none", steps=(f"its files cannot be read now: {type(error).__name__}",))
         except Exception as exc:
             log.exception("%s/%d cannot be resolved", harness.name, process.pid)
             return Session(via="none", steps=(f"a fault of agents9: {type(exc).__name__}",))
+
+    def _remember(self, harness: Harness, homes: Iterable[str]) -> None:
+        with self._remembering:
+            for home in homes:
+                self._homes[harness.name][home] = None
 
     def _home(self, harness: Harness, process: Process) -> str:
         """Return the home of a process's harness, as it is set for the process."""

@@ -4,11 +4,13 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 
 from agents9core.entry import AGENT, KEPT, SUBAGENT, THREAD, ChildSeat
+from agents9core.errors import Gone
 from agents9core.harness import HARNESSES, Harness
 from agents9core.kept import KeptSessions
 from agents9core.resolver import Agent, Resolver
 from agents9core.seat import Desk, Reading, Seat
 from agents9core.session import Session, side_chain
+from agents9core.transcript import Visit
 
 
 class _HarnessSeat(Seat):
@@ -95,7 +97,13 @@ class KeptSeat(_HarnessSeat):
         return self._kept.session(self._harness.name, self._id)
 
     def has_ended(self) -> bool:
-        return not self._kept.is_running(self._harness.name, self._id)
+        return not self._kept.is_running(self._harness.name, self.session())
+
+    def look(self, scan: bool) -> Visit:
+        visit = super().look(scan)
+        if visit is None:
+            raise Gone(self._id)
+        return visit
 
     def _subagents(self) -> Mapping[str, Session]:
         return self._kept.subagents(self._harness.name, self.session())

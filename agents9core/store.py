@@ -28,6 +28,8 @@ _REFUSED: dict[int | None, type[TreeError]] = {
     errno.EPERM: Denied,
     errno.ESTALE: Gone,
 }
+NOT_THERE = (NotFound, Denied, Gone, Malformed)
+"""What a file is not to us. All else is a failure of the system, and says nothing of the file."""
 
 
 class Descriptor:
@@ -75,10 +77,7 @@ class Root(NamedTuple):
     def read(self, parts: tuple[str, ...], limit: int) -> bytes:
         """Return a small file's bytes, up to *limit*. Raises as `open` does."""
         with self.opened(parts) as (fd, _):
-            try:
-                return os.pread(fd, limit, 0)
-            except OSError as error:
-                raise _refusal(error, parts) from error
+            return read_at(fd, parts, limit)
 
     def look(self, parts: tuple[str, ...] = ()) -> FileStat:
         """Look at what is there, of any kind, without opening it. Raises NotFound or Denied."""
@@ -89,9 +88,9 @@ class Root(NamedTuple):
             os.close(fd)
 
     def names(self, parts: tuple[str, ...] = ()) -> list[str]:
-        """Return the names in a directory, unordered; empty where there is no such directory.
+        """Return the names in a directory, unordered; empty where there is none that may be read.
 
-        Names that are not UTF-8 come with surrogates (PEP 383).
+        Names that are not UTF-8 come with surrogates (PEP 383). Raises Unavailable.
         """
         try:
             fd = self._open(parts, _LIST)
@@ -99,13 +98,14 @@ class Root(NamedTuple):
                 return _listed(fd, parts)
             finally:
                 os.close(fd)
-        except TreeError:
+        except NOT_THERE:
             return []
 
     def holding(self, name: str) -> list[str]:
         """Return the directories right below that have a member of this name, whatever it is.
 
-        One look a directory, for stores of thousands; what is opened afterwards is opened as ever.
+        One look a directory, for stores of thousands; what is opened afterwards is opened as ever. Raises
+        Unavailable.
         """
         try:
             fd = self._open((), _LIST)
@@ -113,7 +113,7 @@ class Root(NamedTuple):
                 return [above for above in _listed(fd, ()) if _is_there(f"{above}/{name}", fd)]
             finally:
                 os.close(fd)
-        except TreeError:
+        except NOT_THERE:
             return []
 
     def entries(self, parts: tuple[str, ...] = ()) -> list[tuple[str, FileStat]]:
@@ -147,6 +147,14 @@ class Root(NamedTuple):
         except ValueError as error:  # a NUL, or a surrogate that no file name can hold
             raise NotFound("/".join(parts)) from error
         return fd
+
+
+def read_at(fd: int, parts: tuple[str, ...], count: int, at: int = 0) -> bytes:
+    """Return bytes of the open file that lies at *parts*. Raises as opening it does."""
+    try:
+        return os.pread(fd, count, at)
+    except OSError as error:
+        raise _refusal(error, parts) from error
 
 
 def _look(fd: int, parts: tuple[str, ...]) -> FileStat:

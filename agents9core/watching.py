@@ -37,12 +37,15 @@ Wake = Callable[[], None]
 class _Watcher:
     """What is followed of one seat."""
 
-    def __init__(self, session: Callable[[], Session], notices: "_Notices") -> None:
+    def __init__(
+        self, session: Callable[[], Session], notices: "_Notices", has_ended: Callable[[], bool]
+    ) -> None:
         self.wakes: list[Wake] = []
         self.lock = threading.Lock()
         self.watch: int | None = None
         """Of inotify; None: its file is to be polled."""
         self._session = session
+        self._has_ended = has_ended
         self._notices = notices
         self._seen: tuple[object, ...] | None = None
         self._file: object = None
@@ -83,7 +86,7 @@ class _Watcher:
             stat = statx(fd)
             self._move(fd, stat)
             # The watch was there before this look, so nothing can be written between the two unseen.
-            return (session.id, session.sources, session.missing_base, statx(fd))
+            return (session.id, session.sources, session.missing_base, self._has_ended(), statx(fd))
         finally:
             os.close(fd)
 
@@ -172,11 +175,17 @@ class Watching:
         self._notices: _Notices | None = None
         """There while the thread is."""
 
-    def watch(self, key: Hashable, session: Callable[[], Session], wake: Wake) -> Callable[[], None]:
+    def watch(
+        self,
+        key: Hashable,
+        session: Callable[[], Session],
+        wake: Wake,
+        has_ended: Callable[[], bool] = lambda: False,
+    ) -> Callable[[], None]:
         """Call *wake* whenever a seat may have moved from now on; return what ends that.
 
-        *key* names the seat, *session* tells what it is in. *wake* is called from another thread and must not
-        block.
+        *key* names the seat, *session* tells what it is in, *has_ended* whether nobody writes its transcript:
+        then a last line without a newline counts. *wake* is called from another thread and must not block.
         """
         call = _Call(wake)
         with self._lock:
@@ -187,7 +196,7 @@ class Watching:
                 self._notices = notices
             watcher = self._watchers.get(key)
             if watcher is None:
-                watcher = self._watchers[key] = _Watcher(session, self._notices)
+                watcher = self._watchers[key] = _Watcher(session, self._notices, has_ended)
             watcher.wakes.append(call)
         watcher.begin()
         return lambda: self._end(watcher, call)

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 
 import msgspec
 
-from agents9core.errors import TreeError
+from agents9core.errors import Denied, TreeError
 from agents9core.harness import node
 from agents9core.harness.claude_agents import Subagents
-from agents9core.harness.claude_kept import SESSION_ID, Heads, is_session, kept
+from agents9core.harness.claude_kept import SESSION_ID, Head, Heads, is_session, kept
 from agents9core.process import Process, ProcessTable
 from agents9core.remembered import Remembered
 from agents9core.session import Session, Source
-from agents9core.store import Root, parse_object, text_of
+from agents9core.store import NOT_THERE, Root, parse_object, read_at, text_of
 
 _NODE = ("node", "nodejs")
 _PACKAGE = "@anthropic-ai/claude-code/"
@@ -53,6 +53,11 @@ _LATEST_MS = 8_640_000_000_000_000
 _HEAD_BYTES = 256 << 10
 PLACE_SECONDS = 1.0
 """How long a transcript's place serves: a larger file may come in another directory that is there."""
+
+
+KEPT_SECONDS = 10.0
+"""The same for a session that is read from the store, where thousands may be read in a row."""
+_MOST_KEPT = 1 << 14
 
 
 def owns(process: Process) -> bool:
@@ -119,6 +124,7 @@ class Claude:
         self._lock = threading.Lock()
         self._places: Remembered[tuple[str, str], _Place] = Remembered()
         self._heads = Heads()
+        self._kept: Remembered[tuple[str, str], tuple[float, tuple[str, ...]]] = Remembered(_MOST_KEPT)
         self.subagents = Subagents().of
 
     def resolve(self, process: Process, home: str, _peers: object = None) -> Session | None:
@@ -136,20 +142,39 @@ class Claude:
         """Return the sessions below `projects` by id; of one that was moved, what has more in it."""
         root = Root(os.path.join(home, "projects"))
         best = {id: paths[0] if len(paths) == 1 else _best(root, paths) for id, paths in kept(root).items()}
-        return {id: Source(root, path) for id, path in best.items() if path is not None}
+        found = {id: Source(root, path) for id, path in best.items() if path is not None}
+        looked = time.monotonic()
+        with self._lock:
+            for id, source in found.items():
+                self._kept[source.root.path, id] = (looked, source.path)
+        return found
 
     def kept_session(self, home: str, id: str) -> Session | None:
         """Return a session by its id, whoever is in it."""
         root = Root(os.path.join(home, "projects"))
-        place = self._transcript(root, id) if is_session(id) else None
+        place = self._kept_at(root, id) if is_session(id) else None
         if place is None:
             return None
         source = Source(root, place)
         try:
             head = self._heads.read(source)
-        except (TreeError, OSError):
+        except Denied:
+            head = Head()
+        except NOT_THERE:
             return None
         return Session("kept", id=id, cwd=head.cwd, sources=(source,), started_ns=head.started_ns)
+
+    def _kept_at(self, root: Root, id: str) -> tuple[str, ...] | None:
+        """Return where a kept session lies: where it was found lately, if it still is there."""
+        now = time.monotonic()
+        looked, known = self._kept.get((root.path, id), (float("-inf"), None))
+        if known is not None and now - looked < KEPT_SECONDS and _size(root, known):
+            return known
+        place = self._transcript(root, id)
+        if place is not None:
+            with self._lock:
+                self._kept[root.path, id] = (now, place)
+        return place
 
     def _session(self, record: dict[str, object], mtime_ns: int, home: str) -> Session:
         named = text_of(record, "sessionId") or ""
@@ -208,7 +233,7 @@ class Claude:
         """
         try:
             mtime_ns = root.look().mtime_ns
-        except (TreeError, OSError):
+        except NOT_THERE:
             return None
         key = (root.path, id)
         with self._lock:
@@ -249,12 +274,14 @@ def _best(root: Root, paths: list[tuple[str, str]]) -> tuple[str, str] | None:
 def _look(root: Root, path: tuple[str, str]) -> _Hit | None:
     try:
         with root.opened(path) as (fd, stat):
-            return _Hit(_has_messages(os.pread(fd, _HEAD_BYTES, 0)), stat.size, stat.mtime_ns, path)
-    except (TreeError, OSError):
+            return _Hit(_has_messages(read_at(fd, path, _HEAD_BYTES)), stat.size, stat.mtime_ns, path)
+    except Denied:
+        return _Hit(has_messages=False, size=0, mtime_ns=0, path=path)
+    except NOT_THERE:
         return None
 
 
-def _size(root: Root, path: tuple[str, str]) -> int:
+def _size(root: Root, path: tuple[str, ...]) -> int:
     try:
         stat = root.look(path)
     except (TreeError, OSError):

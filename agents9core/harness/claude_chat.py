@@ -82,6 +82,7 @@ class _Line(msgspec.Struct, Generic[Body], frozen=True, gc=False):
 _AnyLine: TypeAlias = _Line[Any]
 _DECODED = _Line[str | list[Block[str, Decoded]] | None]
 _RAW = _Line[Raw]
+_line = reader(_DECODED, _RAW, lambda line: line)
 
 
 def _own(line: _AnyLine) -> Record:
@@ -93,13 +94,10 @@ class SideChain:
 
     def __init__(self, begins: str) -> None:
         self._chain = {begins}
-        self._read = reader(_DECODED, _RAW, self._say)
 
     def __call__(self, data: bytes, raw: bool = False, /) -> Record:
         """Return what a record says, if it is the chain's. Raises DecodeError or RecursionError."""
-        return self._read(data, raw)
-
-    def _say(self, line: _AnyLine) -> Record:
+        line = _line(data, raw)
         if not line.isSidechain or not line.uuid or self._chain.isdisjoint((line.uuid, line.parentUuid)):
             return NOTHING
         self._chain.add(line.uuid)

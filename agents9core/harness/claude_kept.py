@@ -3,7 +3,6 @@
 Where two projects have one of the same id, the session was moved: the one with more in it counts.
 """
 
-import os
 import re
 import threading
 from typing import NamedTuple
@@ -15,7 +14,7 @@ from agents9core.record import time_ns
 from agents9core.remembered import Remembered
 from agents9core.session import Source
 from agents9core.statx import FileStat
-from agents9core.store import Root
+from agents9core.store import Root, read_at
 
 SESSION_ID = re.compile(r"[0-9A-Za-z_-]{1,128}", re.ASCII)
 _SUFFIX = ".jsonl"
@@ -63,14 +62,14 @@ class Heads:
         self._known: Remembered[tuple[str, tuple[str, ...]], tuple[FileStat, Head]] = Remembered()
 
     def read(self, source: Source) -> Head:
-        """Return what a transcript begins with. Raises as Root.open does, and OSError."""
+        """Return what a transcript begins with. Raises as Root.open does."""
         with source.root.opened(source.path) as (fd, stat):
             key = (source.root.path, source.path)
             with self._lock:
                 known = self._known.get(key)
             if known and _goes_on(known[0], stat) and all(known[1]):
                 return known[1]
-            head = parse_head(os.pread(fd, _HEAD_BYTES, 0))
+            head = parse_head(read_at(fd, source.path, _HEAD_BYTES))
         with self._lock:
             self._known[key] = (stat, head)
         return head

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from agents9core.errors import TreeError
-from agents9core.harness.codex_agents import subagents
+from agents9core.harness.codex_agents import Families, subagents
 from agents9core.harness.codex_argv import Invocation, is_daemon, parse_argv, uses_daemon
 from agents9core.harness.names import ThreadNames
 from agents9core.harness.rollout import Rollout, Rollouts, born_ms, parse_uuid
@@ -40,6 +40,7 @@ class Home:
     def __init__(self, path: str) -> None:
         self.path = path
         self.rollouts = Rollouts(path)
+        self.families = Families(self.rollouts)
         self.locks = Root(os.path.join(path, "thread-writer-locks"))
         self.names = ThreadNames(path)
 
@@ -114,7 +115,7 @@ class Codex:
         if now - asked > SUBAGENTS_SECONDS:
             with self._lock:
                 names = self._subagent_names.get(key, {})
-            known = subagents(home.rollouts, session.id, names := dict(names))
+            known = subagents(home.families, session.id, names := dict(names), SUBAGENTS_SECONDS)
             with self._lock:
                 self._subagent_names[key] = names | self._subagent_names.get(key, {})
                 self._subagents[key] = (now, known)
@@ -129,13 +130,10 @@ class Codex:
         """Return a thread by its id, whoever has it open."""
         place = self._home(home)
         rollout = place.rollouts.newest(id, compressed=True) if parse_uuid(id) == id else None
-        try:
-            stat, header = place.rollouts.header(rollout) if rollout else (None, None)
-        except (TreeError, OSError):
+        header = place.rollouts.first_header(rollout) if rollout else None
+        if rollout is None or header is None or not header.own:
             return None
-        if stat is None or header is None or not header.own:
-            return None
-        session = _session(place, Thread(id, "kept", stat.mtime_ns, rollout, header), "kept")
+        session = _session(place, Thread(id, "kept", 0, rollout, header), "kept")
         return replace(session, started_ns=(born_ms(id) or 0) * 1_000_000 or header.started_ns)
 
     def _home(self, path: str) -> Home:

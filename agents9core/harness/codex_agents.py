@@ -6,46 +6,66 @@ which the threads were born; one that was given stays.
 """
 
 import re
+import time
 from collections.abc import Iterable
 
-from agents9core.errors import TreeError
-from agents9core.harness.rollout import Header, Rollout, Rollouts, born_ms
+from agents9core.harness.rollout import Header, Rollout, Rollouts, born_ms, first_day
 from agents9core.session import Session
 
 _ODD = re.compile("[^A-Za-z0-9_.-]")
 _LONGEST_NAME = 64
 
 
-def subagents(rollouts: Rollouts, thread: str, names: dict[str, str]) -> dict[str, Session]:
+class Families:
+    """The threads of a home that other threads have started. May be used from several threads.
+
+    One look serves all that ask about threads that are not older, for some time: a walk through thousands of
+    sessions must not read thousands of names for each.
+    """
+
+    def __init__(self, rollouts: Rollouts) -> None:
+        self.rollouts = rollouts
+        self._looked: tuple[float, str, dict[str, tuple[Rollout, Header]]] = (float("-inf"), "", {})
+
+    def since(self, thread: str, seconds: float) -> dict[str, tuple[Rollout, Header]]:
+        """Return the newest file of each thread with a parent that was made since *thread*, at least.
+
+        *seconds*: how old the answer may be.
+        """
+        looked, first, files = self._looked
+        asked, day = time.monotonic(), first_day(thread)
+        if asked - looked > seconds or day < first:
+            files = self._newest_files(thread)
+            self._looked = (asked, day, files)
+        return files
+
+    def _newest_files(self, thread: str) -> dict[str, tuple[Rollout, Header]]:
+        found: dict[str, tuple[Rollout, Header]] = {}
+        for rollout in self.rollouts.since(thread):
+            header = self.rollouts.first_header(rollout)
+            if header is None or header.parent is None:
+                continue
+            known = found.get(header.thread)
+            if known is None or known[0].age < rollout.age:
+                found[header.thread] = (rollout, header)
+        return found
+
+
+def subagents(families: Families, thread: str, names: dict[str, str], seconds: float) -> dict[str, Session]:
     """Return the subagents of a thread by name, also those of its subagents.
 
-    *names* has the names that were given before, by thread; new ones are added.
+    *names* has the names that were given before, by thread; new ones are added. *seconds*: how old the look
+    at the files may be.
     """
-    files = _newest_files(rollouts, thread)
+    files = families.since(thread, seconds)
     found: dict[str, Session] = {}
     for child in _descendants(thread, files):
         rollout, header = files[child]
-        sources, missing = rollouts.chain(rollout, header)
+        sources, missing = families.rollouts.chain(rollout, header)
         if child not in names:
             names[child] = _unique(_plain_name(header.nickname, child), set(names.values()))
         session = Session("subagent", id=child, cwd=header.cwd, sources=sources, missing_base=missing)
         found[names[child]] = session
-    return found
-
-
-def _newest_files(rollouts: Rollouts, thread: str) -> dict[str, tuple[Rollout, Header]]:
-    """Return the newest file of each thread that may be a subagent of *thread*."""
-    found: dict[str, tuple[Rollout, Header]] = {}
-    for rollout in rollouts.since(thread):
-        try:
-            header = rollouts.header(rollout)[1]
-        except (TreeError, OSError):
-            continue
-        if header is None or header.parent is None:
-            continue
-        known = found.get(header.thread)
-        if known is None or known[0].age < rollout.age:
-            found[header.thread] = (rollout, header)
     return found
 
 

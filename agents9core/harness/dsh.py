@@ -152,12 +152,17 @@ class Dsh:
 
         Only those with a transcript that is served.
         """
-        kept = ((id, self._kept(place)) for id, place in _places(home))
-        return {id: Source(one.place.root, one.path) for id, one in kept if one and one.path}
+        found: dict[str, Source] = {}
+        for id, place in _places(home):
+            one = self._kept(place)
+            if one and one.path:
+                found.setdefault(id, Source(one.place.root, one.path))
+        return found
 
     def kept_session(self, home: str, id: str) -> Session | None:
         """Return a session by its id, whoever has it open."""
-        one = next((self._kept(place) for its, place in _places(home) if its == id), None)
+        kept = (self._kept(place) for its, place in _places(home) if its == id)
+        one = next(filter(None, kept), None)
         if one is None:
             return None
         return replace(_session(one), id=id, started_ns=one.header.started_ns if one.header else 0)
@@ -272,7 +277,7 @@ def _milliseconds(value: object) -> int:
 def _places(home: str) -> Iterator[tuple[str, Place]]:
     """Yield the directories of a home's sessions by the ids that they are named after."""
     root = Root(os.path.join(home, _STORE))
-    for project in root.names():
+    for project in sorted(root.names()):
         for name in root.names((project,)):
             place = Place(root, project, name)
             if id := _id(place, None):

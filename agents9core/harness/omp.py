@@ -129,6 +129,8 @@ class Omp:
         self._models = Models()
         self._lock = threading.Lock()
         self._choices: Remembered[Key, Choice] = Remembered()
+        self._kept: Remembered[tuple[str, str], Transcript] = Remembered()
+        """Where sessions of these ids were found."""
         self._look = _Look(float("-inf"), {}, {})
         self._doubted: frozenset[Doubt] = frozenset()
 
@@ -157,13 +159,16 @@ class Omp:
 
     def kept_session(self, home: str, id: str) -> Session | None:
         """Return a session by the id in its name, whoever is in it."""
-        transcript = kept(home, id).get(id)
+        transcript = self._kept.get((home, id))
+        if transcript is None or not is_file(*transcript):
+            transcript = kept(home, id).get(id)
         head = self._head(transcript) if transcript else None
         if transcript is None or head is None:
             return None
-        model = self._models.of(transcript)
+        with self._lock:
+            self._kept[home, id] = transcript
         session = self._session("kept", transcript, ())
-        return replace(session, id=id, model=model, started_ns=head.started_ns)
+        return replace(session, id=id, started_ns=head.started_ns)
 
     def _session(self, via: str, transcript: Transcript, steps: tuple[str, ...]) -> Session:
         head = self._head(transcript)
@@ -173,6 +178,7 @@ class Omp:
             id=told.id or transcript.name_id,
             cwd=told.cwd,
             title=told.title,
+            model=self._models.of(transcript) if head else None,
             sources=(Source(*transcript),) if head else (),
             steps=steps if head else (*steps, f"transcript: {transcript.full_path} is not written yet"),
         )

@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from agents9core.errors import TreeError
+from agents9core.errors import TooLarge, TreeError
 from agents9core.record import time_ns
 from agents9core.remembered import Remembered
 from agents9core.session import Source
 from agents9core.statx import FileStat
-from agents9core.store import Root, parse_object, text_of
+from agents9core.store import NOT_THERE, Root, parse_object, read_at, text_of
 from agents9core.zst import inflate_line
 
 STORES = ("sessions", "archived_sessions")
@@ -199,12 +199,25 @@ class Rollouts:
                 known = self._headers.get(key)
             if known is not None and known.stat == stat:
                 return stat, known.header
-            line = _first_line(fd, rollout.compressed)
+            line = _first_line(fd, rollout)
             if known is None or known.line != hash(line):
                 known = _Known(stat, hash(line), parse_header(line, rollout.thread) if line else None)
             with self._lock:
                 self._headers[key] = replace(known, stat=stat)
         return stat, known.header
+
+    def first_header(self, rollout: Rollout) -> Header | None:
+        """Return what a rollout's first line says, read once: it never changes. None: it says nothing yet, or
+        cannot be read. Raises Unavailable.
+        """
+        with self._lock:
+            known = self._headers.get((rollout.root.path, rollout.path))
+        if known is not None and known.header is not None:
+            return known.header
+        try:
+            return self.header(rollout)[1]
+        except (*NOT_THERE, TooLarge):
+            return None
 
     def newest(self, thread: str, *, compressed: bool = False) -> Rollout | None:
         """Return the newest plain file of a thread; with *compressed*, of any form.
@@ -220,7 +233,7 @@ class Rollouts:
         files = [*self._in_days(thread, since), *elsewhere]
         of_thread = [file for file in files if file.thread == thread and (compressed or not file.compressed)]
         found = next(filter(_exists, sorted(of_thread, key=lambda file: file.age, reverse=True)), None)
-        since = _first_day(thread) if found is None else _first_later_day(found)
+        since = first_day(thread) if found is None else _first_later_day(found)
         with self._lock:
             self._newest[thread, compressed] = (found, since)
         return found
@@ -242,7 +255,7 @@ class Rollouts:
         return found
 
     def _base_near_its_day(self, rollout: str) -> Rollout | None:
-        first = _first_day(rollout)
+        first = first_day(rollout)
         return _best(rollout, self._in_days(rollout, first, _last_day(rollout))) if first else None
 
     def _base_of_any_day(self, rollout: str) -> Rollout | None:
@@ -263,12 +276,12 @@ class Rollouts:
         return {thread: rollout for thread, rollout in found.items() if self._is_own(rollout)}
 
     def _is_own(self, rollout: Rollout) -> bool:
-        header = self._header_of(rollout)
+        header = self.first_header(rollout)
         return header is not None and header.own
 
     def since(self, thread: str) -> Iterator[Rollout]:
         """Yield the rollouts that were made since a thread was, of every thread; all with ""."""
-        for day in self._days((), _first_day(thread) if thread else "", "9999"):
+        for day in self._days((), first_day(thread) if thread else "", "9999"):
             yield from _matching(self.sessions, day, "")
         yield from self._archived("")
 
@@ -332,7 +345,7 @@ def _exists(rollout: Rollout) -> bool:
         return False
 
 
-def _first_day(id: str) -> str:
+def first_day(id: str) -> str:
     """Return the first day that a file of this id can be filed under; "" (any) where the id has no time."""
     return _born_day(id, -1)
 
@@ -360,12 +373,12 @@ def _day(when: datetime) -> str:
     return when.strftime("%Y/%m/%d")
 
 
-def _first_line(fd: int, compressed: bool) -> bytes:
+def _first_line(fd: int, rollout: Rollout) -> bytes:
     """Return a file's first line; b"" while it has no newline, or beyond 16 MiB."""
-    if compressed:
+    if rollout.compressed:
         return inflate_line(fd, _FIRST_LINE_BYTES)
     data = bytearray()
-    while len(data) < _FIRST_LINE_BYTES and (chunk := os.pread(fd, _CHUNK, len(data))):
+    while len(data) < _FIRST_LINE_BYTES and (chunk := read_at(fd, rollout.path, _CHUNK, len(data))):
         data += chunk
         if (end := data.find(b"\n", len(data) - len(chunk))) >= 0:
             return bytes(data[:end])

@@ -1,5 +1,6 @@
 """`sessions/`: what the stores keep, also of agents that have ended."""
 
+import errno
 import json
 import os
 
@@ -8,7 +9,8 @@ import zstandard
 
 from agents9core import kept as kept_module
 from agents9core import resolver as resolver_module
-from agents9core.errors import Gone, NotFound
+from agents9core import store as store_module
+from agents9core.errors import Denied, Gone, NotFound, Unavailable
 from agents9core.harness import codex
 from agents9core.resolver import Resolver
 from agents9core.tree import build_tree
@@ -207,6 +209,87 @@ def test_a_fault_of_one_harness_costs_no_other_its_listing(root, monkeypatch, ca
     assert "ZeroDivisionError" in caplog.text
 
 
+def test_a_last_line_that_has_to_be_mended_counts_too(machine, claude):
+    cut = '{"type":"user","message":{"content":"cut \\ud83d"}}'
+    for number, tail in enumerate((cut, "\0\0" + cut, "\ufeff" + cut, cut + " ", cut + cut)):
+        claude_file(machine, f"{ENDED[:-1]}{number}", first_line("hello") + tail)
+        said = texts(claude.walk(f"{ENDED[:-1]}{number}"))
+        assert said[1:] == ["cut \ufffd\n".encode()] * tail.count("cut"), number
+
+
+def test_an_agent_of_another_home_is_not_in_this_one_s_session(machine, claude):
+    whole = claude_line("assistant", "the last", 2).rstrip("\n")
+    machine.writes(whole)
+    other = machine.home / "other"
+    moved = other / "projects" / "-srv-demo" / f"{SESSION}.jsonl"
+    moved.parent.mkdir(parents=True)
+    moved.write_text(claude_line("user", "elsewhere"))
+    (machine.home / ".claude" / "sessions").rename(other / "sessions")
+    (machine.proc / "601" / "environ").write_bytes(b"CLAUDE_CONFIG_DIR=" + os.fsencode(other) + b"\0")
+    assert texts(claude.walk(SESSION)) == [b"one\n", b"the last\n"]
+
+
+def test_the_homes_of_processes_that_have_ended_are_remembered(machine, root, claude):
+    other = machine.home / "other"
+    kept = other / "projects" / "-srv-demo" / f"{ENDED}.jsonl"
+    kept.parent.mkdir(parents=True)
+    kept.write_text(first_line("elsewhere"))
+    (other / "sessions").mkdir()
+    machine.start(602, "claude")
+    (machine.proc / "602" / "environ").write_bytes(b"CLAUDE_CONFIG_DIR=" + os.fsencode(other) + b"\0")
+    root.walk("active").walk("claude").members()
+    machine.end(602)
+    assert names(claude) == [SESSION, ENDED]
+    assert texts(claude.walk(ENDED)) == [b"elsewhere\n"]
+
+
+@pytest.mark.parametrize("error", [errno.EIO, errno.EMFILE, errno.ENOMEM])
+@pytest.mark.parametrize("call", ["open", "listdir"])
+def test_a_disk_that_fails_is_not_an_empty_store(machine, root, monkeypatch, call, error):
+    sessions = root.walk("sessions")
+    kept = {name: names(sessions.walk(name)) for name in ("claude", "codex")}
+    real = getattr(os, call)
+
+    def fail(path, *rest, **named):
+        if isinstance(path, int) or "/proc" not in os.fspath(path):
+            raise OSError(error, os.strerror(error))
+        return real(path, *rest, **named)
+
+    monkeypatch.setattr(store_module.os, call, fail)
+    for name, (id_,) in kept.items():
+        with pytest.raises(Unavailable):
+            sessions.walk(name).members()
+        if call == "open":
+            with pytest.raises(Unavailable):
+                sessions.walk(name).walk(id_)
+
+
+def test_what_a_store_does_not_let_us_read_is_listed_and_refused(machine, claude, monkeypatch):
+    claude_file(machine, ENDED, first_line("hello"))
+    real = os.open
+
+    def refuse(path, flags, *rest, **named):
+        if os.fspath(path).startswith(ENDED) and not flags & os.O_PATH:
+            raise PermissionError(errno.EACCES, "no")
+        return real(path, flags, *rest, **named)
+
+    monkeypatch.setattr(store_module.os, "open", refuse)
+    assert names(claude) == [SESSION, ENDED]
+    session = claude.walk(ENDED)
+    assert names(session) == ["chat"]
+    with pytest.raises(Denied):
+        session.walk("chat").members()
+
+
+def test_between_two_looks_a_session_that_went_is_gone_and_not_empty(machine, claude, monkeypatch):
+    monkeypatch.setattr(kept_module, "REUSE_SECONDS", 60)
+    path = claude_file(machine, ENDED, first_line("hello"))
+    session = claude.walk(ENDED)
+    path.unlink()
+    with pytest.raises(Gone):
+        session.members()
+
+
 # codex
 
 OLD = uuid7(1_790_000_000_000)
@@ -270,6 +353,16 @@ def test_a_codex_thread_of_2025_without_a_header(store, codex_sessions):
     assert "transcript" in names(codex_sessions.walk(OLD))
 
 
+def test_a_codex_thread_has_its_subagents_also_when_it_has_ended(store, codex_sessions):
+    store.rollout(OLD)
+    say(store.rollout(OTHER, parent_thread_id=OLD, agent_nickname="Anna", **SUBAGENT), "found")
+    late = uuid7(1_795_000_000_000, 3)
+    store.rollout(late)
+    assert "agents" not in names(codex_sessions.walk(late))
+    assert names(codex_sessions.walk(OLD).walk("agents")) == ["Anna"]
+    assert texts(codex_sessions.walk(OLD).walk("agents").walk("Anna")) == [b"found\n"]
+
+
 # omp, dsh, hermes
 
 
@@ -301,3 +394,13 @@ def test_dsh_s_sessions_with_a_transcript_that_is_served(machine, root):
     for other in ("session-b", "session-c"):
         with pytest.raises(NotFound):
             sessions.walk(other)
+
+
+def test_of_two_dsh_sessions_of_one_name_the_first_project_s_counts(machine, root):
+    home = DshHome(machine.home / ".dsh")
+    for project in ("b", "a", "c"):
+        home.session("session-a", "session.v3.jsonl", project=project, cwd=f"/srv/{project}")
+    sessions = root.walk("sessions").walk("dsh")
+    assert read(sessions.walk("session-a").walk("cwd")) == b"/srv/a\n"
+    (row,) = sessions.members()
+    assert row.stat == sessions.walk("session-a").stat()

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from agents9core import resolver as resolver_module
-from agents9core.errors import Gone, NotFound
+from agents9core.errors import Denied, Gone, NotFound
 from agents9core.node import Chat, Directory, File
 from agents9core.resolver import Resolver
 from agents9core.tree import build_tree
@@ -107,8 +107,19 @@ def test_a_listing_shows_what_its_members_say_of_themselves(root):
 
 
 def test_no_two_nodes_share_a_path_number(root):
-    numbers = [node.stat().path for _, node in every_node(root)]
-    assert len(numbers) == len(set(numbers))
+    found = dict(every_node(root))
+    numbers = {path: node.stat().path for path, node in found.items()}
+    files = {path for path, node in found.items() if isinstance(node, File)}
+    shared = {path for path in files if path.startswith("/sessions/")}
+    own = [number for path, number in numbers.items() if path not in shared]
+    assert len(own) == len(set(own))
+    kept = [numbers[path] for path in shared]
+    assert len(kept) == len(set(kept))
+    assert set(own) & set(kept) == {
+        numbers[f"/active/{place}/{name}"]
+        for place in ("claude/601", "codex/611")
+        for name in ("transcript", "chat.md", "chat/00000000-user")
+    }
 
 
 def test_the_length_of_a_file_is_what_reading_gives(root):
@@ -229,12 +240,18 @@ def test_an_unreadable_transcript_costs_its_own_chat_only(machine, root, monkeyp
     real = os.open
 
     def refuse(path, flags, *rest, **named):
-        if str(path).endswith(".jsonl") and SESSION in str(path):
+        if str(path).endswith(".jsonl") and SESSION in str(path) and not flags & os.O_PATH:
             raise PermissionError(13, "no", path)
         return real(path, flags, *rest, **named)
 
     monkeypatch.setattr(store.os, "open", refuse)
-    assert "via" in names(walk(root, "active/claude/601"))
+    assert {"via", "chat"} < set(names(walk(root, "active/claude/601")))
+    assert "transcript" not in names(walk(root, "active/claude/601"))
+    with pytest.raises(Denied):
+        walk(root, "active/claude/601/chat").members()
+    assert SESSION in names(walk(root, "sessions/claude"))
+    with pytest.raises(Denied):
+        walk(root, f"sessions/claude/{SESSION}/chat").members()
     assert read(walk(root, "active/codex/611/chat/00000000-user")) == b"hi\n"
 
 
