@@ -21,7 +21,7 @@ from bench.world import chat, in_turns, served
 
 TITLE = "The index"
 NEEDS = ()
-_CHUNK_BYTES = 1 << 20
+_CHUNK_BYTES = 1 << 18
 
 
 def index(path: Path, read: Read, transcripts: Transcripts | None = None) -> int:
