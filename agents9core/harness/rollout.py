@@ -227,12 +227,12 @@ class Rollouts:
         """
         with self._lock:
             known, since = self._newest.get((thread, compressed), (None, ""))
-        if known is not None and not _exists(known):
+        if known is not None and not exists(known):
             known, since = None, ""
         elsewhere = [known] if known else self._archived(thread)
         files = [*self._in_days(thread, since), *elsewhere]
         of_thread = [file for file in files if file.thread == thread and (compressed or not file.compressed)]
-        found = next(filter(_exists, sorted(of_thread, key=lambda file: file.age, reverse=True)), None)
+        found = next(filter(exists, sorted(of_thread, key=lambda file: file.age, reverse=True)), None)
         since = first_day(thread) if found is None else _first_later_day(found)
         with self._lock:
             self._newest[thread, compressed] = (found, since)
@@ -245,7 +245,7 @@ class Rollouts:
         """
         with self._lock:
             known = self._bases.get(rollout)
-        found = next(filter(_exists, (known.plain, known)), None) if known else None
+        found = next(filter(exists, (known.plain, known)), None) if known else None
         if found is None:
             found = self._base_near_its_day(rollout) or _best(rollout, self._archived(rollout))
             found = found or self._base_of_any_day(rollout)
@@ -338,7 +338,8 @@ def _best(id: str, files: Iterator[Rollout]) -> Rollout | None:
     return max((file for file in files if file.id == id), key=lambda file: file.age, default=None)
 
 
-def _exists(rollout: Rollout) -> bool:
+def exists(rollout: Rollout) -> bool:
+    """Whether a rollout's file is there, and a plain one."""
     try:
         return rollout.root.look(rollout.path).is_regular
     except (TreeError, OSError):

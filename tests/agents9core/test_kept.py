@@ -26,6 +26,7 @@ def _every_look_is_fresh(monkeypatch):
     monkeypatch.setattr(resolver_module, "REUSE_SECONDS", -1)
     monkeypatch.setattr(kept_module, "REUSE_SECONDS", -1)
     monkeypatch.setattr(codex, "SUBAGENTS_SECONDS", -1)
+    monkeypatch.setattr(codex, "KEPT_SECONDS", -1)
 
 
 @pytest.fixture

@@ -92,8 +92,8 @@ def watch():
     made = Watching()
     ends = []
 
-    def follow(session, wake, key="seat"):
-        ends.append(made.watch(key, session, wake))
+    def follow(session, wake, key="seat", **more):
+        ends.append(made.watch(key, session, wake, **more))
         return ends[-1]
 
     yield follow
@@ -107,6 +107,12 @@ def test_every_append_wakes(watch, file, kind):
     watch(lambda: session_of(file), wakes := Wakes())
     took = [wakes.after(lambda: append(file)) for _ in range(3)]
     assert sorted(took)[1] < (0.5 if kind == "inotify" else 5)
+
+
+def test_that_nobody_writes_it_any_more_wakes(watch, file, kind):
+    ended = []
+    watch(lambda: session_of(file), wakes := Wakes(), has_ended=lambda: bool(ended))
+    wakes.after(lambda: ended.append(True))
 
 
 def test_a_file_that_is_replaced_wakes_and_is_followed_on(watch, file, kind):
