@@ -101,7 +101,7 @@ class SideChain:
         if not line.isSidechain or not line.uuid or self._chain.isdisjoint((line.uuid, line.parentUuid)):
             return NOTHING
         self._chain.add(line.uuid)
-        return _record(line)
+        return read_subagent(data, raw)
 
 
 def _aside(line: _AnyLine) -> Record:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents9core.facts import line as fact
-from agents9core.harness.claude_chat import read, read_subagent
+from agents9core.harness.claude_chat import SideChain, read, read_subagent
 from tests.agents9core.chatlines import index_of, line, shown
 
 SECOND = 1_000_000_000
@@ -743,3 +743,13 @@ def test_no_line_that_was_damaged_raises(seed):
 )
 def test_no_shape_raises(shape):
     says(user(shape), assistant(shape), queued(shape), line(type="user", message=shape, origin=shape))
+
+
+# A side chain in the session's own file
+
+
+def test_a_side_chains_record_of_any_shape_is_read_as_it_stands():
+    odd = assistant({"type": "news", "x": 1}, text("hi"), isSidechain=True, uuid="u1")
+    said = SideChain("u1")(odd)
+    assert said == read_subagent(odd)
+    assert [message.role for message in said.messages] == ["assistant", "assistant"]
