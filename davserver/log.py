@@ -1,12 +1,15 @@
 """The log, on the standard error: at most so many lines a minute from one place.
 
 What is logged may be caused by anybody who can connect, and a server runs for weeks: without a limit another
-user could fill the disk. A log that cannot be written stops nothing.
+user could fill the disk. A log that cannot be written, or that nobody reads any more (a pager, a terminal
+that is stopped), stops nothing: what does not fit is lost.
 """
 
 import logging
+import select
 import time
 from collections.abc import Callable
+from typing import TextIO
 
 LINES = 20
 SECONDS = 60.0
@@ -40,8 +43,19 @@ class _Place:
     count = 0
 
 
+class Patient(logging.StreamHandler[TextIO]):
+    """Writes to a stream that takes something now, and else writes nothing: a writer might wait for ever."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write *record*, if it can be written at once."""
+        poll = select.poll()
+        poll.register(self.stream, select.POLLOUT)
+        if poll.poll(0):
+            super().emit(record)
+
+
 def log_to_stderr() -> None:
     """Log what is of INFO or more, sparingly. Called once."""
-    handler = logging.StreamHandler()
+    handler = Patient()
     handler.addFilter(Sparing())
     logging.basicConfig(format="agents9: %(message)s", level=logging.INFO, handlers=[handler])

@@ -1,6 +1,7 @@
 """The server as it runs for weeks: full disks, disks that go, signals, stopped clients, swarms of agents."""
 
 import contextlib
+import fcntl
 import http.client
 import os
 import re
@@ -103,6 +104,25 @@ def test_a_log_on_a_full_disk_stops_nothing(machine):
             assert b"9P2000.L" in client.recv(100)
         process.send_signal(signal.SIGTERM)
         process.wait(10)
+
+
+def test_a_log_that_nobody_reads_stops_nothing(machine):
+    """As where a pager, or a terminal that is stopped, has it."""
+    web, ninep = free_port(), free_port()
+    unread, log = os.pipe()
+    fcntl.fcntl(log, fcntl.F_SETPIPE_SZ, 4096)
+    traced = ["--9p", f"127.0.0.1:{ninep}", "--trace-9p"]
+    with command(machine, web, *traced, stdout=subprocess.DEVNULL, stderr=log) as process:
+        with socket.create_connection(("127.0.0.1", ninep), timeout=20) as client:
+            for _ in range(200):
+                client.sendall(encode(m.Tversion(m.NOTAG, 8192, "9P2000.L")))
+                assert b"9P2000.L" in client.recv(100)
+        assert get(f"http://127.0.0.1:{web}{MESSAGE}") == "one\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+    os.close(log)
+    with open(unread, "rb") as said:
+        assert said.read().startswith(b"agents9: ")
 
 
 # -- a file system that goes away
