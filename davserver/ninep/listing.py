@@ -5,28 +5,25 @@ while the directory changes. They may be hundreds of thousands and are made when
 are held at a time, and nothing is built again to go on. Pure.
 """
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
 
-from agents9core.node import Columns, Directory, Row, columns
+from agents9core.node import Directory, Row
+from davserver.ninep.entries import SHARED, SLICE_ROWS, Pack
 from davserver.ninep.errors import BadOffset
-
-SLICE_ROWS = 256
-"""The most rows made at once."""
-TYPICAL_ENTRY_BYTES = 64
-"""Between a .L entry and a stat record: so many rows are asked for as may still fit."""
-
-Pack = Callable[[Columns, int], list[bytes]]
-"""(rows, number of the first): the bytes of each entry."""
 
 
 class Listing:
     """A directory that was opened, and how far it has been read."""
 
-    __slots__ = ("_directory", "_index", "_members", "_offset")
+    __slots__ = ("_directory", "_index", "_members", "_offset", "_packed")
 
     def __init__(self, directory: Directory) -> None:
         self._directory = directory
         self._members: Sequence[Row] | None = None
+        self._packed: tuple[int, list[bytes]] = (-1, [])
+        """The slice that was read last, and where it begins."""
         self._index = 0
         self._offset = 0
 
@@ -56,22 +53,27 @@ class Listing:
         """Return the members: a new look at the start, later the same one of a directory that still is."""
         if fresh or self._members is None:
             self._members = self._directory.members()
+            self._packed = (-1, [])
         else:
             self._directory.stat()
         return self._members
 
-    @staticmethod
-    def _fill(members: Sequence[Row], index: int, room: int, pack: Pack) -> tuple[bytes, int]:
+    def _fill(self, members: Sequence[Row], index: int, room: int, pack: Pack) -> tuple[bytes, int]:
         """Return the entries from *index* that fit, and the index of the next."""
         entries: list[bytes] = []
-        while True:
-            stop = index + min(SLICE_ROWS, room // TYPICAL_ENTRY_BYTES + 1)
-            packed = pack(columns(members, index, stop), index)
-            for entry in packed:
-                room -= len(entry)
-                if room < 0:
-                    return b"".join(entries), index
-                entries.append(entry)
-                index += 1
-            if not packed:
-                return b"".join(entries), index
+        while packed := self._from(members, index, pack):
+            sizes = list(accumulate(map(len, packed)))
+            fitting = bisect_right(sizes, room)
+            entries += packed[:fitting]
+            index += fitting
+            if fitting < len(packed):
+                break
+            room -= sizes[-1]
+        return b"".join(entries), index
+
+    def _from(self, members: Sequence[Row], index: int, pack: Pack) -> list[bytes]:
+        """Return the entries from *index* to the end of its slice; none at the end of the directory."""
+        start = index - index % SLICE_ROWS
+        if self._packed[0] != start:
+            self._packed = (start, SHARED.slice_at(members, start, pack))
+        return self._packed[1][index - start :]

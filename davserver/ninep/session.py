@@ -272,8 +272,8 @@ class Session:
     def _read_directory(self, listing: Listing, offset: int, room: int) -> bytes:
         if not self._dialect.tread_reads_directories:
             raise IsADirectory("directories are read by Treaddir")
-        record, owner = self._dialect.stat_record, self._owner
-        return listing.from_offset(offset, room, lambda rows, _: shape.stat_records(rows, record, owner))
+        pack = shape.stat_records(self._dialect.stat_record, self._owner)
+        return listing.from_offset(offset, room, pack)
 
     def _readdir(self, message: m.Treaddir) -> Message:
         tag, number, offset, count = message

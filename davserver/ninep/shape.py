@@ -130,9 +130,14 @@ def dirents(rows: Columns, first: int) -> list[bytes]:
     return list(map(add, fixed, names))
 
 
-def stat_records(rows: Columns, record: StatRecord, owner: Owner) -> list[bytes]:
-    """Return the stat record of each row as *record* makes them."""
-    return [record(name, Stat(*values), owner) for name, *values in zip(*rows, strict=True)]
+@lru_cache(maxsize=4)
+def stat_records(record: StatRecord, owner: Owner) -> Callable[[Columns, int], list[bytes]]:
+    """Return what packs rows as the stat records that *record* makes: the same function for the same two."""
+
+    def pack(rows: Columns, _first: int) -> list[bytes]:
+        return [record(name, Stat(*values), owner) for name, *values in zip(*rows, strict=True)]
+
+    return pack
 
 
 def attributes(tag: int, stat: Stat, owner: Owner) -> Rgetattr:
