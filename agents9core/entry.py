@@ -52,6 +52,8 @@ class Glance:
     seat: Seat
     look: Look
     visit: Visit | None
+    scan: bool
+    """Whether it was to read what is new in the transcript."""
 
     @cached_property
     def number(self) -> int:
@@ -71,9 +73,17 @@ class Glance:
 
     @cached_property
     def subagents(self) -> Mapping[str, Seat]:
-        """The seats of the session's subagents by name; of the side chains those that are indexed."""
+        """The seats of the session's subagents by name; of the side chains those that are indexed.
+
+        Raises Unavailable with *scan*; without, none of them is known then.
+        """
         index = self.visit.transcript.index if self.visit else None
-        return self.seat.subagents(tuple(index.chains) if index else ())
+        try:
+            return self.seat.subagents(tuple(index.chains) if index else ())
+        except Unavailable:
+            if self.scan:
+                raise
+            return {}
 
     @cached_property
     def record_ns(self) -> int:
@@ -125,7 +135,8 @@ def glance(seat: Seat, scan: bool) -> Glance:
         visit = None
     index = (visit.index or visit.transcript.index) if visit else None
     facts = index.facts if index else {}
-    return Glance(seat, Look(session, partial(seat.cwd, session), seat.started_ns, facts, titles), visit)
+    look = Look(session, partial(seat.cwd, session), seat.started_ns, facts, titles)
+    return Glance(seat, look, visit, scan)
 
 
 class SeatDirectory(Directory):

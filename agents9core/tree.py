@@ -42,8 +42,6 @@ from agents9core.seats import AgentSeat
 from agents9core.skills import SkillsDirectory
 from agents9core.transcript import Transcripts
 
-LISTING_SECONDS = 1.0
-"""How long the look of a harness's directory stands. A listing, and a walk to an agent, always look anew."""
 README = """\
 What the coding agents on this host say, as files. Everything is read-only.
 
@@ -68,7 +66,7 @@ Names of messages never change and their text never does. A new message is a new
 class HarnessDirectory(LookedDirectory):
     """`active/<harness>/`: the agents of one harness, a directory a pid."""
 
-    serves_seconds = LISTING_SECONDS
+    serves_seconds = 1.0
 
     def __init__(self, name: str, desk: Desk, resolver: Resolver) -> None:
         super().__init__(name, desk.numbers.block("harness", name))

@@ -4,10 +4,10 @@ import json
 import threading
 import time
 
-from agents9core import tree
+from agents9core.kept_nodes import KeptHarnessDirectory
 from agents9core.memory import MemoryChat, MemoryDirectory, MemoryFile
 from agents9core.resolver import Resolver
-from agents9core.tree import build_tree
+from agents9core.tree import HarnessDirectory, build_tree
 from tests.conformance import check_growing_tree, check_tree
 from tests.e2e.machine import Machine, claude_line
 
@@ -66,9 +66,9 @@ class Talk(threading.Thread):
 
 
 def test_the_doors_agree_while_both_chats_grow(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        tree, "LISTING_SECONDS", -1
-    )  # what a walk passes through is as new as what it ends at
+    for listing in (HarnessDirectory, KeptHarnessDirectory):
+        # What a walk passes through is as new as what it ends at.
+        monkeypatch.setattr(listing, "serves_seconds", -1)
     machine = Machine(tmp_path)
     root = build_tree(Resolver(str(machine.proc)))
     with Talk(machine):

@@ -180,7 +180,7 @@ class Claude:
         named = text_of(record, "sessionId") or ""
         id = named if SESSION_ID.fullmatch(named) else None
         root = Root(os.path.join(home, "projects"))
-        place = self._transcript(root, id) if id else None
+        place, seen = self._sought(root, id) if id else (None, ())
         status = text_of(record, "status")
         waiting = status == "waiting"
         return Session(
@@ -195,7 +195,7 @@ class Claude:
             record_mtime_ns=mtime_ns,
             steps=(
                 f"registry: session {id or 'not named'}",
-                *_unwritten(root, id if place is None else None),
+                *seen,
             ),
         )
 
@@ -226,6 +226,16 @@ class Claude:
         ours = process.pid_namespace() if namespace else None
         return "written in another pid namespace" if ours and ours != namespace else None
 
+    def _sought(self, root: Root, id: str) -> tuple[tuple[str, str] | None, tuple[str, ...]]:
+        """Return where the session's transcript lies, or why that is not known."""
+        try:
+            place = self._transcript(root, id)
+        except TreeError as error:
+            return None, (f"transcript: {root.path}: {type(error).__name__}",)
+        if place is None:
+            return None, (f"transcript: no {id}.jsonl in a directory of {root.path} yet",)
+        return place, ()
+
     def _transcript(self, root: Root, id: str) -> tuple[str, str] | None:
         """Return where the session's transcript lies below `projects`; None while there is none.
 
@@ -255,10 +265,6 @@ class _Hit:
     size: int
     mtime_ns: int
     path: tuple[str, str]
-
-
-def _unwritten(root: Root, id: str | None) -> tuple[str, ...]:
-    return (f"transcript: no {id}.jsonl in a directory of {root.path} yet",) if id else ()
 
 
 def _search(root: Root, name: str) -> _Hit | None:
