@@ -5,6 +5,7 @@
 
 import os
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from tests.e2e.page.test_chat import CHAT, MESSAGES, message, unfold
 pytestmark = pytest.mark.e2e
 
 SCREENS = os.environ.get("AGENTS9_SCREENS")
-SERIOUS = {"serious", "critical"}
+SCHEMES = ("light", "dark")
 PHONE = {
     "viewport": {"width": 390, "height": 780},
     "device_scale_factor": 2,
@@ -26,45 +27,38 @@ PHONE = {
 
 
 def findings(page):
-    """What axe finds that is serious: the rule, and where."""
-    result = Axe().run(page).response
-    return [
-        (one["id"], [node["target"] for node in one["nodes"]][:3])
-        for one in result["violations"]
-        if one["impact"] in SERIOUS
-    ]
+    """What axe finds that is serious, on the light page and on the dark one: the rule, and where."""
+    found = []
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme)
+        violations = Axe().run(page).response["violations"]
+        serious = [one for one in violations if one["impact"] in ("serious", "critical")]
+        found += [(scheme, one["id"], one["nodes"][0]["target"]) for one in serious]
+    return found
 
 
 def picture(page, name):
-    if SCREENS:
-        path = Path(SCREENS) / f"{name}.png"
+    for scheme in SCHEMES if SCREENS else ():
+        path = Path(SCREENS) / f"{name}-{scheme}.png"
+        page.emulate_media(color_scheme=scheme)
         page.screenshot(path=path, animations="disabled")
         subprocess.run(["pngquant", "--force", "--output", path, "--speed", "1", "128", path], check=True)
 
 
-@pytest.fixture(params=["light", "dark"])
-def scheme(request):
-    return request.param
-
-
 @pytest.fixture
-def see(look_at_shop, scheme):
-    """Opens a path as axe can look at it: its script is injected, which the policy would forbid."""
-
-    def open_page(path, **options):
-        return look_at_shop(path, color_scheme=scheme, bypass_csp=True, **options)
-
-    return open_page
+def see(look_at_shop):
+    """Opens a path so that axe can look at it: its script is injected, which the policy would forbid."""
+    return partial(look_at_shop, bypass_csp=True)
 
 
-def test_agents(see, scheme):
+def test_agents(see):
     page = see("/", viewport={"width": 1200, "height": 560})
     expect(page.locator(".agent")).to_have_count(4)
+    picture(page, "agents")
     assert findings(page) == []
-    picture(page, f"agents-{scheme}")
 
 
-def test_a_chat(see, scheme):
+def test_a_chat(see):
     page = see(CHAT)
     expect(message(page, MESSAGES - 1)).to_be_in_viewport()
     page.keyboard.press("g")
@@ -72,17 +66,17 @@ def test_a_chat(see, scheme):
     unfold(message(page, 4))
     expect(page.locator(".hl-keyword").first).to_be_attached()
     page.mouse.move(0, 0)
-    picture(page, f"chat-{scheme}")
+    picture(page, "chat")
     for number in (3, 8):
         unfold(message(page, number))
     assert findings(page) == []
 
 
-def test_a_diff(see, scheme):
+def test_a_diff(see):
     page = see(f"{CHAT}#00000010", viewport={"width": 1200, "height": 640})
     expect(message(page, 10).locator(".diff")).to_be_visible()
+    picture(page, "diff")
     assert findings(page) == []
-    picture(page, f"diff-{scheme}")
 
 
 def test_a_search_and_the_keys(see):
@@ -100,29 +94,29 @@ def test_files(see):
     assert findings(page) == []
 
 
-def test_nobody_is_there(look, scheme):
-    page = look("/", color_scheme=scheme, bypass_csp=True, viewport={"width": 1200, "height": 420})
+def test_nobody_is_there(look):
+    page = look("/", bypass_csp=True, viewport={"width": 1200, "height": 420})
     expect(page.locator("[data-state=empty]")).to_be_visible()
+    picture(page, "empty")
     assert findings(page) == []
-    picture(page, f"empty-{scheme}")
 
 
 def fits(page):
     return page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_a_phone(see, scheme):
+def test_a_phone(see):
     page = see("/", **PHONE)
     expect(page.locator(".agent")).to_have_count(4)
     assert fits(page)
+    picture(page, "phone-agents")
     assert findings(page) == []
-    picture(page, f"phone-agents-{scheme}")
     page.get_by_role("link", name="Fix the flaky checkout test").tap()
     expect(message(page, MESSAGES - 1)).to_be_in_viewport()
     expect(message(page, MESSAGES - 1).locator("summary")).to_be_visible()
     assert fits(page)
+    picture(page, "phone-chat")
     assert findings(page) == []
-    picture(page, f"phone-chat-{scheme}")
 
 
 def test_a_screen_reader_is_told_what_things_are(look_at_shop):

@@ -4,9 +4,9 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.machine import served
-from tests.e2e.page.conftest import looking
+from tests.e2e.page.conftest import Watched, looking
 from tests.e2e.page.scene import Scene
-from tests.e2e.page.test_chat import CHAT, message
+from tests.e2e.page.test_chat import CHAT, message, unfold
 
 pytestmark = pytest.mark.e2e
 
@@ -90,19 +90,25 @@ def opened(page):
     expect(message(page, 16)).to_be_in_viewport()
 
 
-@pytest.fixture
-def page(browser, hostile_server, watched):
-    with looking(browser, hostile_server, watched) as look:
+@pytest.fixture(scope="module")
+def heard():
+    """What the shared page did wrong, and whom it asked."""
+    return Watched()
+
+
+@pytest.fixture(scope="module")
+def page(browser, hostile_server, heard):
+    with looking(browser, hostile_server, heard) as look:
         page = look(CHAT)
         expect(message(page, 16)).to_be_in_viewport()
         yield page
         assert page.evaluate("window.ran") is None
 
 
-def test_nothing_of_it_runs_in_a_chat(page, watched):
+def test_nothing_of_it_runs_in_a_chat(page, heard):
     opened(page)
     assert page.evaluate("window.ran") is None
-    assert not [url for url in watched.asked if "evil" in url or "ok.example" in url]
+    assert not [url for url in heard.asked if "example" in url]
     assert (
         page.locator("main :is(script, img, iframe, svg, style, form, base, meta, object, embed)").count()
         == 0
@@ -145,28 +151,26 @@ def test_what_turns_text_around_is_seen(page):
 
 def test_a_terminal_hides_nothing(page):
     page.evaluate("location.hash = '#00000005'")
-    page.wait_for_timeout(50)
-    message(page, 5).locator("summary").click()
+    unfold(message(page, 5))
     body = message(page, 5).locator(".body")
     expect(body).to_contain_text("hidden")
     expect(body).to_contain_text("cleared\N{SYMBOL FOR NULL}\N{SYMBOL FOR BELL}\N{SYMBOL FOR BACKSPACE}")
     expect(body.locator(".ink-red").first).to_contain_text("<script>")
 
 
-def test_a_line_of_5_MB_is_shown_a_piece_at_a_time(page, watched):
+def test_a_line_of_5_MB_is_shown_a_piece_at_a_time(page):
     page.evaluate("location.hash = '#00000009'")
     result = message(page, 9)
-    result.locator("summary").click()
+    unfold(result)
     expect(result.locator(".cut")).to_contain_text("of 5.0 MB shown")
-    before = len(result.locator(".body pre").text_content())
-    assert before < 40_000
+    assert len(result.locator(".body pre").text_content()) < 40_000
     result.get_by_role("button", name="more").click()
     expect(result.locator(".cut")).to_contain_text("295 kB of 5.0 MB shown")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_the_agents_and_the_files_show_it_as_text(browser, hostile_server, watched):
-    with looking(browser, hostile_server, watched) as look:
+def test_the_agents_and_the_files_show_it_as_text(browser, hostile_server):
+    with looking(browser, hostile_server, Watched()) as look:
         page = look()
         expect(page.locator(".agent .title")).to_contain_text("<script>window.ran = 1</script>")
         expect(page.locator(".agent > .status")).to_contain_text("<iframe")
@@ -188,8 +192,8 @@ def test_a_name_of_a_file_is_text(scene, look):
 @pytest.mark.parametrize(
     "address", ["?q=<script>window.ran=1</script>", "?show=__proto__#00000000", "?show=<b>&q=%00%ff#<b>"]
 )
-def test_an_address_is_text(browser, hostile_server, watched, address):
-    with looking(browser, hostile_server, watched) as look:
+def test_an_address_is_text(browser, hostile_server, address):
+    with looking(browser, hostile_server, Watched()) as look:
         page = look(CHAT + address)
         expect(page.locator(".counted")).not_to_be_empty()
         assert page.evaluate("window.ran") is None

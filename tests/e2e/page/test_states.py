@@ -8,40 +8,39 @@ from tests.e2e.page.test_chat import CHAT, message
 pytestmark = pytest.mark.e2e
 
 
-@pytest.fixture
-def blocked(browser, look_at_shop):
-    """Opens a path while the server answers a listing as the test says."""
-
-    def open_page(path, **answer):
-        page = look_at_shop("/.page/icon.svg", is_timed=True)
-
-        def reply(route):
-            if "application/json" in route.request.headers.get("accept", "") and answer:
-                route.abort() if answer.get("status") == 0 else route.fulfill(**answer)
-            else:
-                route.continue_()
-
-        page.route("**/active/**", reply)
-        page.goto(page.url.replace("/.page/icon.svg", path))
-        return page
-
-    return open_page
-
-
-@pytest.mark.parametrize(("path", "status", "state", "said"), [
+FAILURES = [
     (CHAT, 403, "refused", "You may not read this"),
     (CHAT, 401, "refused", "agents9 passwd"),
     (CHAT, 507, "failed", "too large to list"),
     (CHAT, 0, "unreachable", "agents9 serve"),
     ("/active/claude/601/", 500, "failed", "It said 500"),
     ("/", 403, "refused", "You may not read this"),
-])  # fmt: skip
-def test_a_failure_says_what_is_so_and_what_to_do(blocked, path, status, state, said):
-    page = blocked(path, status=status, body="too large to list") if status else blocked(path, status=0)
-    expect(page.locator(f"[data-state={state}]")).to_contain_text(said)
-    page.unroute("**/active/**")
-    page.get_by_role("button", name="Try again").click()
-    expect(page.locator("article, .agent, table").first).to_be_visible()
+]
+
+
+def answering(status):
+    """Answers listings with *status*, 0: not at all."""
+
+    def answer(route):
+        if "application/json" not in route.request.headers.get("accept", ""):
+            route.continue_()
+        elif status:
+            route.fulfill(status=status, body="too large to list")
+        else:
+            route.abort()
+
+    return answer
+
+
+def test_a_failure_says_what_is_so_and_what_to_do(look_at_shop, shop_server):
+    page = look_at_shop("/.page/icon.svg", is_timed=True)
+    for path, status, state, said in FAILURES:
+        page.route("**/active/**", answering(status))
+        page.goto(shop_server.url + path)
+        expect(page.locator(f"[data-state={state}]")).to_contain_text(said)
+        page.unroute("**/active/**")
+        page.get_by_role("button", name="Try again").click()
+        expect(page.locator("article, .agent, table").first).to_be_visible()
 
 
 def test_an_agent_that_is_gone(look_at_shop):
@@ -70,14 +69,22 @@ def test_no_prompt_in_a_chat(scene, look):
     expect(message(page, 0)).to_be_visible()
 
 
-def test_a_slow_server_is_told_of(browser, look_at_shop):
+def test_a_slow_server_is_told_of(look_at_shop, shop_server):
     page = look_at_shop("/.page/icon.svg")
-    page.route(
-        "**/chat/",
-        lambda route: None if "json" in route.request.headers.get("accept", "") else route.continue_(),
-    )
-    page.goto(page.url.replace("/.page/icon.svg", CHAT))
+    held = []
+
+    def hold(route):
+        if "application/json" in route.request.headers.get("accept", ""):
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/chat/", hold)
+    page.goto(shop_server.url + CHAT)
     expect(page.locator(".loading")).to_contain_text("Loading")
+    held[0].continue_()
+    expect(message(page, 16)).to_be_visible()
+    expect(page.locator(".loading")).to_have_count(0)
 
 
 def test_a_message_that_cannot_be_read_says_so(scene, look):
