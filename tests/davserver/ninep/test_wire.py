@@ -4,7 +4,7 @@ import struct
 from typing import get_type_hints
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from davserver.ninep import messages as m
@@ -183,6 +183,7 @@ def messages_of(cls):
     return st.builds(cls, *(VALUES[kind] for kind in field_types(cls).values()))
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])  # a machine that is busy with other things
 @given(st.sampled_from(sorted(CODECS, key=lambda cls: cls.__name__)).flatmap(messages_of))
 def test_round_trip(message):
     frame = encode(message)
