@@ -28,7 +28,7 @@ class Families:
         self._looked: tuple[float, str, dict[str, tuple[Rollout, Header]]] = (float("-inf"), "", {})
 
     def since(self, thread: str, seconds: float) -> dict[str, tuple[Rollout, Header]]:
-        """Return the newest file of each thread with a parent that was made since *thread*, at least.
+        """Return the newest file of each thread with a parent that was made since *thread*.
 
         *seconds*: how old the answer may be.
         """
@@ -37,7 +37,7 @@ class Families:
         if asked - looked > seconds or day < first:
             files = self._newest_files(thread)
             self._looked = (asked, day, files)
-        return files
+        return {child: file for child, file in files.items() if file[0].is_since(day)}
 
     def _newest_files(self, thread: str) -> dict[str, tuple[Rollout, Header]]:
         found: dict[str, tuple[Rollout, Header]] = {}

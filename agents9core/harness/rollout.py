@@ -55,6 +55,10 @@ class Rollout:
         """Sorts the files of one thread from the oldest; a plain file comes after its compressed twin."""
         return (born_ms(self.id) or 0, self.when, not self.compressed)
 
+    def is_since(self, day: str) -> bool:
+        """Whether it is filed under *day* (`YYYY/MM/DD`) or a later one, or under none: archived."""
+        return len(self.path) < 2 or "/".join(self.path[:-1]) >= day
+
     @property
     def plain(self) -> "Rollout":
         """The same before it was compressed, or after it was inflated again."""

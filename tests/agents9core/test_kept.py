@@ -364,6 +364,17 @@ def test_a_codex_thread_has_its_subagents_also_when_it_has_ended(store, codex_se
     assert texts(codex_sessions.walk(OLD).walk("agents").walk("Anna")) == [b"found\n"]
 
 
+def test_what_a_look_for_another_thread_has_found_changes_no_answer(store, codex_sessions, monkeypatch):
+    monkeypatch.setattr(codex, "SUBAGENTS_SECONDS", 60)
+    late = uuid7(1_795_000_000_000, 3)
+    store.rollout(late)
+    store.rollout(OLD)
+    early = {"ms": 1_790_000_000_000, "parent_thread_id": late, "agent_nickname": "Anna"}
+    store.rollout(OTHER, **early, **SUBAGENT)
+    assert "agents" not in names(codex_sessions.walk(OLD))
+    assert "agents" not in names(codex_sessions.walk(late))
+
+
 # omp, dsh, hermes
 
 
