@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from agents9core import resolver as resolver_module
 from agents9core.errors import Gone, NotFound
 from agents9core.harness import claude
 from agents9core.process import ProcessTable
 from agents9core.resolver import Resolver
 
-from .fakeproc import FakeProc, started_ms
+from .fakeproc import started_ms
 from .fakestore import claude_record, claude_transcript
 
 ID = "79f8e585-4259-4a7e-a277-afb256243c22"
@@ -20,15 +19,7 @@ OTHER = "1d4ca084-4878-4d8c-9c1f-0a4b0c4e7a11"
 NATIVE = "/home/u/.local/share/claude/versions/2.1.332"
 
 
-@pytest.fixture(autouse=True)
-def _every_look_is_fresh(monkeypatch):
-    monkeypatch.setattr(resolver_module, "REUSE_SECONDS", -1)
-    monkeypatch.setattr(resolver_module, "_SCAN_SHARE", 0)
-
-
-@pytest.fixture
-def proc(tmp_path):
-    return FakeProc(tmp_path / "proc")
+pytestmark = pytest.mark.usefixtures("every_look_is_fresh")
 
 
 @pytest.fixture

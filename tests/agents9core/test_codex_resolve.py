@@ -10,7 +10,6 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents9core import resolver as resolver_module
 from agents9core.errors import Malformed, TooLarge
 from agents9core.harness import codex, codex_argv
 from agents9core.harness import rollout as rollout_module
@@ -21,7 +20,7 @@ from agents9core.process import ProcessTable
 from agents9core.resolver import Resolver
 from agents9core.zst import LARGEST, inflate
 
-from .fakeproc import FakeProc, started_ms
+from .fakeproc import started_ms
 from .fakestore import SUBAGENT, CodexHome, uuid7
 
 DAY_MS = 86_400_000
@@ -37,15 +36,8 @@ TUI = {"originator": "codex-tui", "source": "vscode", "thread_source": "user", "
 
 
 @pytest.fixture(autouse=True)
-def _every_look_is_fresh(monkeypatch):
-    monkeypatch.setattr(resolver_module, "REUSE_SECONDS", -1)
-    monkeypatch.setattr(resolver_module, "_SCAN_SHARE", 0)
+def _every_look_is_fresh(every_look_is_fresh, monkeypatch):
     monkeypatch.setattr(codex, "SHARED_SECONDS", -1)
-
-
-@pytest.fixture
-def proc(tmp_path):
-    return FakeProc(tmp_path / "proc")
 
 
 @pytest.fixture
@@ -60,11 +52,6 @@ def put(proc, home):
         return proc.put(pid, "codex", [BIN, *argv], start=start, cwd=cwd, **more)
 
     return put
-
-
-@pytest.fixture
-def resolver(proc):
-    return Resolver(str(proc.root))
 
 
 @pytest.fixture

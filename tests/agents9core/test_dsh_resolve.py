@@ -8,29 +8,20 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents9core import resolver as resolver_module
 from agents9core.harness import dsh
 from agents9core.harness.dsh import parse_header, place_at
 from agents9core.process import OpenFile, ProcessTable
 from agents9core.resolver import Resolver
 from agents9core.tree import build_tree
 
-from .fakeproc import BTIME, FakeProc
+from .fakeproc import BTIME
 from .fakestore import DshHome, aged
 
 A, B, C = (f"session-0199aaaa-0000-4000-8000-00000000000{number}" for number in (1, 2, 3))
 WEB = ["node", "/usr/local/bin/dsh", "web"]
 
 
-@pytest.fixture(autouse=True)
-def _every_look_is_fresh(monkeypatch):
-    monkeypatch.setattr(resolver_module, "REUSE_SECONDS", -1)
-    monkeypatch.setattr(resolver_module, "_SCAN_SHARE", 0)
-
-
-@pytest.fixture
-def proc(tmp_path):
-    return FakeProc(tmp_path / "proc")
+pytestmark = pytest.mark.usefixtures("every_look_is_fresh")
 
 
 @pytest.fixture
@@ -47,11 +38,6 @@ def put(proc, home):
         )
 
     return put
-
-
-@pytest.fixture
-def resolver(proc):
-    return Resolver(str(proc.root))
 
 
 @pytest.fixture

@@ -5,13 +5,12 @@ import os
 
 import pytest
 
-from agents9core import resolver as resolver_module
 from agents9core.harness import hermes
 from agents9core.process import ProcessTable
 from agents9core.resolver import Resolver
 from agents9core.tree import build_tree
 
-from .fakeproc import FakeProc, started_ms
+from .fakeproc import started_ms
 from .fakestore import hermes_registry
 
 START = 8000
@@ -21,15 +20,7 @@ PYTHON, SCRIPT = "/opt/hermes/bin/python3", "/opt/hermes/bin/hermes"
 CHAT = [PYTHON, SCRIPT, "chat", "--yolo"]
 
 
-@pytest.fixture(autouse=True)
-def _every_look_is_fresh(monkeypatch):
-    monkeypatch.setattr(resolver_module, "REUSE_SECONDS", -1)
-    monkeypatch.setattr(resolver_module, "_SCAN_SHARE", 0)
-
-
-@pytest.fixture
-def proc(tmp_path):
-    return FakeProc(tmp_path / "proc")
+pytestmark = pytest.mark.usefixtures("every_look_is_fresh")
 
 
 @pytest.fixture
@@ -52,11 +43,6 @@ def put(proc, home):
         )
 
     return put
-
-
-@pytest.fixture
-def resolver(proc):
-    return Resolver(str(proc.root))
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents9core import resolver as resolver_module
 from agents9core.errors import NotFound
 from agents9core.harness import omp, omp_models, omp_store
 from agents9core.harness.omp_models import Models
@@ -19,7 +18,7 @@ from agents9core.resolver import Resolver
 from agents9core.store import Root
 from agents9core.tree import build_tree
 
-from .fakeproc import FakeProc, started_ms
+from .fakeproc import started_ms
 from .fakestore import OmpHome, title_slot, uuid7
 
 START = 7000
@@ -32,15 +31,8 @@ CWD = "/srv/demo"
 
 
 @pytest.fixture(autouse=True)
-def _every_look_is_fresh(monkeypatch):
-    monkeypatch.setattr(resolver_module, "REUSE_SECONDS", -1)
-    monkeypatch.setattr(resolver_module, "_SCAN_SHARE", 0)
+def _every_look_is_fresh(every_look_is_fresh, monkeypatch):
     monkeypatch.setattr(omp, "SHARED_SECONDS", -1)
-
-
-@pytest.fixture
-def proc(tmp_path):
-    return FakeProc(tmp_path / "proc")
 
 
 @pytest.fixture
@@ -64,11 +56,6 @@ def put(proc, user):
         )
 
     return put
-
-
-@pytest.fixture
-def resolver(proc):
-    return Resolver(str(proc.root))
 
 
 @pytest.fixture

@@ -9,12 +9,7 @@ from hypothesis import strategies as st
 from agents9core import process as process_module
 from agents9core.process import ProcessTable, parse_stat
 
-from .fakeproc import BTIME, FakeProc, stat_line
-
-
-@pytest.fixture
-def proc(tmp_path):
-    return FakeProc(tmp_path / "proc")
+from .fakeproc import BTIME, stat_line
 
 
 def table(proc):

@@ -16,23 +16,13 @@ from agents9core.errors import Gone, NotFound
 from agents9core.harness import HARNESSES, claude, codex
 from agents9core.resolver import Agent, Resolver
 
-from .fakeproc import BTIME, FakeProc
+from .fakeproc import BTIME
 from .fakestore import SUBAGENT, CodexHome, claude_record, claude_transcript, uuid7
 
 A, B = uuid7(1_795_000_100_000, 1), uuid7(1_795_000_200_000, 2)
 ID = "79f8e585-4259-4a7e-a277-afb256243c22"
 OTHER = "1d4ca084-4878-4d8c-9c1f-0a4b0c4e7a11"
 ENVIRON = {"CODEX_HOME": "/nowhere"}
-
-
-@pytest.fixture
-def proc(tmp_path):
-    return FakeProc(tmp_path / "proc")
-
-
-@pytest.fixture
-def resolver(proc):
-    return Resolver(str(proc.root))
 
 
 @pytest.fixture
