@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from cheroot.server import HTTPConnection
 
-from davserver.environ import MAX_BODY_BYTES, Pause
+from davserver.environ import MAX_BODY_BYTES, Pause, Stranger
 from davserver.gate import Inbox
 from davserver.parker import Cause, Next, Rest
-from davserver.peer import Peers, Unknown
 from davserver.request import Request
 
 if TYPE_CHECKING:
@@ -76,7 +75,8 @@ class Connection(HTTPConnection):
     def __init__(self, server: "Server", sock: socket.socket, _makefile: Callable[..., Any]) -> None:
         self.admitted = server.peers.admits(sock)
         self.is_heard = self.admitted or server.hears_strangers
-        self.known_as = "" if self.admitted else _known_as(server.peers, sock)
+        self.stranger = None if self.admitted else Stranger(server.peers.name_of(sock), self._is_there)
+        self.known_as = (self.stranger.name or "nobody") if self.stranger else ""
         self.is_one_too_many = not self.admitted and not server.strangers.enter(self.known_as)
         self._is_counted = not self.admitted and not self.is_one_too_many
         sock.settimeout(0)
@@ -133,6 +133,12 @@ class Connection(HTTPConnection):
     def wake(self) -> None:
         """End the pause of its answer, or the next one; see `environ.WAKE`."""
         self.server.parker.wake(self)
+
+    def _is_there(self) -> bool:
+        """Tell whether the client has not closed its end."""
+        looks = select.poll()
+        looks.register(self, select.POLLRDHUP)  # and what is always told: POLLHUP, POLLERR
+        return not looks.poll(0)
 
     # -- in the parker
 
@@ -216,12 +222,3 @@ class Connection(HTTPConnection):
             self.server.strangers.leave(self.known_as)
         self.server.open_connections.discard(self)
         super().close()
-
-
-def _known_as(peers: Peers, sock: socket.socket) -> str:
-    """Return what can be said of a stranger: the uid, or else the address."""
-    with contextlib.suppress(Unknown, OSError, ValueError):
-        return f"uid {peers.uid_of(sock)}"
-    with contextlib.suppress(OSError):
-        return str(sock.getpeername()[0])
-    return "nobody"

@@ -1,10 +1,15 @@
 """What the listener and the application agree on beyond WSGI (PEP 3333)."""
 
+from collections.abc import Callable
+
 PEER_ADMITTED = "agents9.peer_admitted"
 """In the environment: whether the listener knows the client as one who may read."""
 
 PEER = "agents9.peer"
-"""In the environment: what is known of a client that is not admitted, by which its failures are counted."""
+"""In the environment: what a client is counted by; "" is one that is admitted."""
+
+STRANGER = "agents9.stranger"
+"""In the environment: the Stranger that a client is which is not admitted, else None."""
 
 MAX_BODY_BYTES = 64 * 1024
 """What a request body may have: one that names properties is far smaller, and others mean nothing here.
@@ -17,6 +22,20 @@ WAKE = "agents9.wake"
 
 A call that comes while the answer is not in a pause ends the next one at once.
 """
+
+
+class Stranger:
+    """A client that is not admitted, on one of its connections.
+
+    *name* is what it is counted by; None is nobody, who is on this machine and cannot be named.
+    """
+
+    def __init__(self, name: str | None, is_there: Callable[[], bool]) -> None:
+        self.name = name
+        self.is_there = is_there
+        """Tells whether the client still waits for an answer."""
+        self.proof = b""
+        """What `password` remembers the client by, once it was let in on this connection."""
 
 
 class Pause(bytes):

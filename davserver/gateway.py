@@ -12,7 +12,7 @@ from typing import Any
 
 from cheroot import wsgi
 
-from davserver.environ import MAX_BODY_BYTES, PEER, PEER_ADMITTED, WAKE, Pause
+from davserver.environ import MAX_BODY_BYTES, PEER, PEER_ADMITTED, STRANGER, WAKE, Pause
 from davserver.request import Malformed
 
 
@@ -46,6 +46,7 @@ class Gateway(wsgi.Gateway_10):
             "wsgi.run_once": False,
             PEER_ADMITTED: req.conn.admitted,
             PEER: req.conn.known_as,
+            STRANGER: req.conn.stranger,
             WAKE: req.conn.wake,
         }
         for name, value in req.inheaders.items():

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from davserver.answer import Refusal
-from davserver.environ import PEER, PEER_ADMITTED
+from davserver.environ import PEER_ADMITTED, STRANGER
 from davserver.password import Passwords
 
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
@@ -21,7 +21,8 @@ class Guard:
     """Checks each request before the tree is touched.
 
     *hosts* are names of this server beside the loopback ones and the address that it listens on. Without
-    *passwords* only those come in whom the listener knows.
+    *passwords* only those come in whom the listener knows. Who is on this machine and cannot be named gets no
+    try at a password: there would be nothing to count his failures by.
     """
 
     def __init__(self, hosts: Iterable[str], passwords: Passwords | None = None) -> None:
@@ -30,8 +31,8 @@ class Guard:
 
     def check(self, environ: dict[str, Any], authority: str | None) -> None:
         """Let the request pass or raise Refusal. *authority* is that of an absolute-form target."""
-        stranger = not environ.get(PEER_ADMITTED)
-        if stranger and self._passwords is None:
+        is_admitted, stranger = environ.get(PEER_ADMITTED), environ.get(STRANGER)
+        if not is_admitted and (self._passwords is None or stranger is None or stranger.name is None):
             raise Refusal(403, "Only the user who runs this server may read it", ("Connection", "close"))
         host = environ.get("HTTP_HOST")
         if host is None and environ["SERVER_PROTOCOL"] != "HTTP/1.0":
@@ -40,8 +41,8 @@ class Guard:
             if name is not None and not self._is_ours(name, environ["SERVER_NAME"]):
                 raise Refusal(421, "This server does not go by that name (see --allow-host)")
         self._check_site(environ, authority or host or "")
-        if stranger and self._passwords is not None:
-            self._passwords.check(environ.get("HTTP_AUTHORIZATION"), environ[PEER])
+        if not is_admitted and self._passwords is not None and stranger is not None:
+            self._passwords.check(environ.get("HTTP_AUTHORIZATION"), stranger)
 
     def _is_ours(self, authority: str, bound_to: str) -> bool:
         match = _HOST.fullmatch(authority)

@@ -1,8 +1,13 @@
 """Passwords for clients that cannot be known by their uid: HTTP Basic (RFC 7617) over salted scrypt hashes.
 
     Passwords.check → credentials: name and password of the header
-                    → remembered? in; in its pause, or another one is being tried? 429
+                    → let in on this connection before? in
+                    → the client is in its pause, or being tried? 429, whatever it claims
+                    → remembered of the client? in; another one is being tried? 429; has it gone? 403
                     → scrypt, for a name that there is not too → remembered | counted, 401
+
+What is remembered is of one client and is looked at behind its pause: else who guesses would see there, at
+once and without a try, which guess was right.
 
 Knows no file and no socket: what the file says is handed in as a function, so a password that is changed
 there counts from the next request on. scrypt takes a fifth of a second and 16 MiB, hence one at a time, and
@@ -22,6 +27,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from davserver.answer import Refusal
+from davserver.environ import Stranger
 
 CHALLENGE = ("WWW-Authenticate", 'Basic realm="agents9", charset="UTF-8"')
 REMEMBER_SECONDS = 600
@@ -176,29 +182,50 @@ class Passwords:
         self._clock = clock
         self._key = os.urandom(32)
         self._decoy = Hash(COST, os.urandom(SALT_BYTES), os.urandom(DIGEST_BYTES))
-        self._trying = threading.Lock()
+        self._lock = threading.Lock()
+        self._trying: str | None = None
+        """Whose password is being tried."""
         self._proofs: dict[bytes, _Proof] = {}
         self._failures: dict[str, _Failures] = {}
 
-    def check(self, header: str | None, client: str) -> None:
-        """Let the bearer of an Authorization *header* in, or raise Refusal: 401, 429.
+    def check(self, header: str | None, asker: Stranger) -> None:
+        """Let the bearer of an Authorization *header* in, or raise Refusal: 401, 403, 429.
 
-        *client* is what is known of who asks; failures are counted by it, so that one who guesses does not
-        keep out another.
+        Failures are counted by the name of *asker*, so that one who guesses does not keep out another.
         """
         claimed = credentials(header)
         if claimed is None:
             raise Refusal(401, "This server needs a name and a password from you", CHALLENGE)
+        if asker.name is None:
+            raise ValueError("nobody has no try")
         known = self._known()
-        mark = hashlib.blake2b(b":".join(claimed), key=self._key).digest()
-        if self._is_remembered(mark, known):
-            return
-        if not self._trying.acquire(blocking=False):
-            raise _later(1)
+        mark = hashlib.blake2b(asker.name.encode() + b"\0" + b":".join(claimed), key=self._key).digest()
+        with self._lock:
+            if self._is_in(mark, known, asker, asker.name):
+                return
+            self._trying = asker.name
         try:
-            self._try(*claimed, mark, known, client)
+            self._try(*claimed, mark, known, asker.name)
         finally:
-            self._trying.release()
+            self._trying = None
+        asker.proof = mark
+
+    def _is_in(self, mark: bytes, known: Mapping[bytes, Hash], asker: Stranger, client: str) -> bool:
+        """Tell whether what *mark* stands for is known to be right; False if it may be tried now."""
+        is_remembered = self._is_remembered(mark, known)
+        if is_remembered and asker.proof == mark:
+            return True
+        failures = self._failures_of(client)
+        wait = failures.last + failures.pause() - self._clock() if failures.times else 0
+        if wait > 0:
+            raise _later(wait)
+        if self._trying == client or (self._trying and not is_remembered):
+            raise _later(1)
+        if is_remembered:
+            asker.proof = mark
+        elif not asker.is_there():
+            raise Refusal(403, "Who has gone gets no try")
+        return is_remembered
 
     def _is_remembered(self, mark: bytes, known: Mapping[bytes, Hash]) -> bool:
         proof = self._proofs.get(mark)
@@ -208,13 +235,9 @@ class Passwords:
         self, name: bytes, password: bytes, mark: bytes, known: Mapping[bytes, Hash], client: str
     ) -> None:
         """Compare, one at a time; a name that there is not takes as long as one that there is."""
-        failures = self._failures_of(client)
-        wait = failures.last + failures.pause() - self._clock() if failures.times else 0
-        if wait > 0:
-            raise _later(wait)
         hashed = known.get(name)
         if not (hashed or self._decoy_like(known)).matches(password) or hashed is None:
-            self._count(client, failures.times + 1)
+            self._count(client, self._failures_of(client).times + 1)
             raise Refusal(401, "The name or the password is wrong", CHALLENGE)
         self._failures.pop(client, None)
         now = self._clock()

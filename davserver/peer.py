@@ -34,6 +34,9 @@ _ANSWER = struct.Struct("=LHHLL BBxx")  # nlmsghdr; family, state
 _ANSWER_ENDS_AT, _ANSWER_OWNER_AT = 20, 80
 _OWNER = struct.Struct("=LL")  # uid, inode
 
+IPV6_NETWORK_BITS = 64
+"""What one customer of a network has at least (RFC 6177), and every host of it takes addresses from."""
+
 _PROC_TABLES = {socket.AF_INET: "/proc/net/tcp", socket.AF_INET6: "/proc/net/tcp6"}
 
 
@@ -83,6 +86,17 @@ class Peers:
             _, uid, _ = struct.unpack("=iII", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
             return int(uid)
         return self._tcp_owner(_ends_of(sock))
+
+    def name_of(self, sock: socket.socket) -> str | None:
+        """Return what a client is counted by: its uid, or the network that it comes from.
+
+        None is nobody: who comes over loopback, where whoever likes takes one of 16 million addresses, and
+        cannot be named.
+        """
+        try:
+            return f"uid {self.uid_of(sock)}"
+        except (Unknown, OSError, ValueError):
+            return _network_of(sock)
 
     def close(self) -> None:
         """Let go of the netlink socket."""
@@ -178,6 +192,19 @@ def _ends_of(sock: socket.socket) -> Ends:
         raise Unknown("it does not come over loopback")
     family = socket.AF_INET if client.version == 4 else socket.AF_INET6
     return Ends(family, client.packed.ljust(16, b"\0"), port, server.packed.ljust(16, b"\0"), own_port)
+
+
+def _network_of(sock: socket.socket) -> str | None:
+    """Return the address of another machine, of IPv6 its network; None for this one's and for none."""
+    try:
+        address = _address(sock.getpeername()[0])
+    except (OSError, ValueError):
+        return None
+    if address.is_loopback:
+        return None
+    if address.version == 4:
+        return str(address)
+    return str(ipaddress.IPv6Network((address.packed, IPV6_NETWORK_BITS), strict=False))
 
 
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:

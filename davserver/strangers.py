@@ -9,7 +9,7 @@ import threading
 from collections import Counter
 
 MAX_EACH = 32
-"""Of one user or one address: more than a mount or a browser opens."""
+"""Of one user or one network, or of all nobodies: more than a mount or a browser opens."""
 MAX_ALL = 512
 """Of all together, for whoever comes from many addresses."""
 

@@ -5,7 +5,9 @@ import threading
 
 import pytest
 
+from davserver import password
 from davserver.answer import Refusal
+from davserver.environ import Stranger
 from davserver.password import (
     CHALLENGE,
     COST,
@@ -67,9 +69,17 @@ def passwords(known, clock):
     return Passwords(lambda: known, clock)
 
 
+def on_a_connection(name="uid 7", is_there=True):
+    return Stranger(name, lambda: is_there)
+
+
+def let_in(passwords, header, client="uid 7"):
+    passwords.check(header, on_a_connection(client))
+
+
 def refusal(passwords, header, client="uid 7"):
     with pytest.raises(Refusal) as refused:
-        passwords.check(header, client)
+        let_in(passwords, header, client)
     return refused.value.answer
 
 
@@ -184,8 +194,8 @@ def test_a_header_that_claims_nothing_is_challenged_without_a_try(passwords, hea
 
 
 def test_the_right_password_lets_in(passwords):
-    passwords.check(GOOD, "uid 7")
-    passwords.check(basic("bob", b"b"), "uid 7")
+    let_in(passwords, GOOD)
+    let_in(passwords, basic("bob", b"b"))
 
 
 @pytest.mark.parametrize(
@@ -208,18 +218,18 @@ def test_a_name_that_there_is_not_costs_the_same_try(known, clock, monkeypatch):
 
 def test_what_was_right_is_not_tried_again_for_ten_minutes(passwords, clock):
     for _ in range(5):
-        passwords.check(GOOD, "uid 7")
+        let_in(passwords, GOOD)
         clock.now += 100
     assert CountedHash.tries == 1
     clock.now = 1000 + REMEMBER_SECONDS
-    passwords.check(GOOD, "uid 7")
+    let_in(passwords, GOOD)
     assert CountedHash.tries == 2
 
 
 def test_it_is_remembered_under_a_keyed_hash(passwords, known, clock):
-    passwords.check(GOOD, "uid 7")
+    let_in(passwords, GOOD)
     other = Passwords(lambda: known, clock)
-    other.check(GOOD, "uid 7")
+    let_in(other, GOOD)
     (mark,), (other_mark,) = passwords._proofs, other._proofs
     assert mark != other_mark
     assert PASSWORD not in mark
@@ -227,19 +237,20 @@ def test_it_is_remembered_under_a_keyed_hash(passwords, known, clock):
 
 def test_what_is_remembered_does_not_grow(passwords, clock):
     for _ in range(5):
-        passwords.check(GOOD, "uid 7")
-        passwords.check(basic("bob", b"b"), "uid 7")
+        let_in(passwords, GOOD)
+        let_in(passwords, basic("bob", b"b"))
         clock.now += REMEMBER_SECONDS
     assert len(passwords._proofs) <= 2
 
 
-def test_a_password_that_is_changed_or_taken_away_counts_at_once(passwords, known):
-    passwords.check(GOOD, "uid 7")
+def test_a_password_that_is_changed_or_taken_away_counts_at_once(passwords, known, clock):
+    let_in(passwords, GOOD)
     kept = known[b"alice"]
     known[b"alice"] = CountedHash(*Hash.of(b"another", CHEAP))
     assert refusal(passwords, GOOD).status == 401
     known[b"alice"] = kept
-    passwords.check(GOOD, "uid 7")
+    clock.now += 1
+    let_in(passwords, GOOD)
     known.clear()
     assert refusal(passwords, GOOD, "uid 8").status == 401
 
@@ -257,11 +268,11 @@ def test_after_failures_the_next_try_has_to_wait_longer_and_longer(passwords, cl
         clock.now += waits[-1]
     assert waits == [1, 2, 4, 8, 16, 32, LONGEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS]
     assert CountedHash.tries == 9
-    passwords.check(GOOD, "uid 7")
+    let_in(passwords, GOOD)
 
 
 def test_a_success_and_a_long_time_forgive(passwords, clock):
-    for forgiven in (lambda: passwords.check(basic("bob", b"b"), "uid 7"), lambda: None):
+    for forgiven in (lambda: let_in(passwords, basic("bob", b"b")), lambda: None):
         for _ in range(3):
             assert refusal(passwords, BAD).status == 401
             clock.now += LONGEST_PAUSE_SECONDS
@@ -275,8 +286,64 @@ def test_a_success_and_a_long_time_forgive(passwords, clock):
 def test_one_who_guesses_keeps_out_nobody_else(passwords, clock):
     assert refusal(passwords, BAD, "uid 8").status == 401
     assert retry_after(refusal(passwords, GOOD, "uid 8"))
-    passwords.check(GOOD, "uid 7")
-    passwords.check(GOOD, "uid 8")  # it is remembered by now, and no guess
+    let_in(passwords, GOOD)
+
+
+def test_who_guesses_learns_nothing_in_his_pause_from_what_is_remembered(passwords):
+    let_in(passwords, GOOD, "uid 7")
+    let_in(passwords, GOOD, "uid 8")
+    for guesser in ("uid 8", "uid 9"):
+        assert refusal(passwords, BAD, guesser).status == 401
+        assert retry_after(refusal(passwords, GOOD, guesser)) == 1
+        assert retry_after(refusal(passwords, BAD, guesser)) == 1
+    let_in(passwords, GOOD, "uid 7")
+
+
+def test_who_was_let_in_on_a_connection_is_not_kept_out_by_who_guesses_beside_him(passwords, known):
+    connection = on_a_connection()
+    passwords.check(GOOD, connection)
+    assert refusal(passwords, BAD).status == 401
+    passwords.check(GOOD, connection)
+    with pytest.raises(Refusal) as refused:
+        passwords.check(basic("bob", b"b"), connection)
+    assert retry_after(refused.value.answer)
+    known.clear()
+    with pytest.raises(Refusal) as refused:
+        passwords.check(GOOD, connection)
+    assert retry_after(refused.value.answer)
+
+
+def test_what_one_client_proved_is_not_remembered_of_another(passwords):
+    let_in(passwords, GOOD, "uid 7")
+    let_in(passwords, GOOD, "uid 8")
+    assert CountedHash.tries == 2
+
+
+def test_who_has_gone_gets_no_try(passwords):
+    for header in (GOOD, BAD):
+        with pytest.raises(Refusal) as refused:
+            passwords.check(header, on_a_connection(is_there=False))
+        assert refused.value.answer.status == 403
+    assert CountedHash.tries == 0
+    let_in(passwords, GOOD)
+
+
+def test_nobody_gets_no_try(passwords):
+    with pytest.raises(ValueError, match="nobody"):
+        let_in(passwords, GOOD, None)
+    assert CountedHash.tries == 0
+
+
+def test_digests_are_compared_in_constant_time(monkeypatch):
+    compared = []
+    compare = password.hmac.compare_digest
+    monkeypatch.setattr(
+        password.hmac, "compare_digest", lambda one, other: compared.append(other) or compare(one, other)
+    )
+    hashed = Hash.of(b"x", CHEAP)
+    assert hashed.matches(b"x")
+    assert not hashed.matches(b"y")
+    assert compared == [hashed.digest] * 2
 
 
 def test_what_is_counted_is_bounded(passwords):
@@ -297,11 +364,12 @@ def test_one_is_tried_at_a_time(known, clock):
 
     known[b"alice"] = Slow(*known[b"alice"])
     passwords = Passwords(lambda: known, clock)
-    first = threading.Thread(target=passwords.check, args=(GOOD, "uid 7"))
+    first = threading.Thread(target=let_in, args=(passwords, GOOD))
     first.start()
     assert begun.wait(20)
     assert retry_after(refusal(passwords, basic("bob", b"b"))) == 1
+    assert retry_after(refusal(passwords, GOOD, "uid 8")) == 1
     go_on.set()
     first.join()
-    passwords.check(basic("bob", b"b"), "uid 7")
-    passwords.check(GOOD, "uid 7")
+    let_in(passwords, basic("bob", b"b"))
+    let_in(passwords, GOOD)

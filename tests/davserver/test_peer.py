@@ -77,6 +77,47 @@ def test_sock_diag_is_used_where_the_kernel_has_it(peers):
     assert peers._tcp_owner == peers._ask_kernel
 
 
+def test_a_client_is_counted_by_its_uid(peers, pair):
+    assert peers.name_of(pair[1]) == f"uid {os.getuid()}"
+
+
+def test_an_end_that_its_process_closed_is_counted_by_no_address(peers, pair):
+    client, accepted = pair
+    client.close()
+    assert peers.name_of(accepted) is None
+
+
+class From:
+    """A socket whose other end is somewhere else."""
+
+    family = socket.AF_INET6
+
+    def __init__(self, host):
+        self.host = host
+
+    def getpeername(self):
+        return (self.host, 50000, 0, 0)
+
+    def getsockname(self):
+        return ("2001:db8::1", 8564, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2::9", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2:ffff::", "2001:db8:1:2::/64"),
+        ("2001:db8:1:3::9", "2001:db8:1:3::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("::ffff:127.0.0.9", None),
+    ],
+)
+def test_a_client_of_another_machine_is_counted_by_its_network(peers, host, name):
+    assert peers.name_of(From(host)) == name
+
+
 def test_an_end_that_its_process_closed_is_nobody(peers, pair):
     client, accepted = pair
     client.close()

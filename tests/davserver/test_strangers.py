@@ -2,6 +2,8 @@
 
 import base64
 import contextlib
+import socket
+import threading
 import time
 
 import pytest
@@ -24,7 +26,13 @@ class Others(Peers):
     """Takes every client for that of another user."""
 
     uid: int | None = 4242
+    """None is nobody on this machine, -1 who comes from another one."""
     knows_us = False
+
+    def __init__(self):
+        super().__init__()
+        self.may_tell = threading.Event()
+        self.may_tell.set()
 
     def admits(self, sock):
         return self.knows_us
@@ -33,6 +41,10 @@ class Others(Peers):
         if self.uid is None:
             raise Unknown("nobody")
         return self.uid
+
+    def name_of(self, sock):
+        self.may_tell.wait(20)
+        return "192.0.2.7" if self.uid == -1 else super().name_of(sock)
 
 
 @pytest.fixture
@@ -101,8 +113,25 @@ def test_one_user_who_guesses_keeps_out_no_other(connect, peers):
     assert connect().get("/version", Authorization=GOOD).status == 200
 
 
-def test_one_who_cannot_be_known_may_have_a_password(connect, peers):
+def test_nobody_of_this_machine_gets_a_try_at_a_password(connect, peers, monkeypatch):
+    monkeypatch.setattr(Hash, "matches", lambda hashed, given: pytest.fail("tried"))
     peers.uid = None
+    reply = connect().get("/version", Authorization=GOOD)
+    assert (reply.status, reply["WWW-Authenticate"], reply.closes) == (403, None, True)
+
+
+def test_who_has_closed_his_end_gets_no_try(connect, peers):
+    peers.may_tell.clear()
+    client = connect()
+    client.send(f"GET /version HTTP/1.1\r\nHost: localhost\r\nAuthorization: {GOOD}\r\n\r\n".encode())
+    client.sock.shutdown(socket.SHUT_WR)
+    peers.may_tell.set()
+    assert client.reply().status == 403
+    assert connect().get("/version", Authorization=GOOD).status == 200
+
+
+def test_one_of_another_machine_may_have_a_password(connect, peers):
+    peers.uid = -1
     client = connect()
     assert client.get("/version").status == 401
     assert client.get("/version", Authorization=GOOD).status == 200
