@@ -146,7 +146,7 @@ class Server:
         """Listen on a socket file that only its owner may use. One that a dead server left is replaced.
 
         Raises OSError: EADDRINUSE when a server listens there, EEXIST when the file is no socket, EPERM in a
-        directory where others may put another in its place.
+        directory where another user may put another in its place.
         """
         _check_directory(path.parent)
         _clear_stale(path)
@@ -271,7 +271,11 @@ class Server:
 
 def _check_directory(directory: Path) -> None:
     """Raise OSError where another user could put a socket file of his own in the place of ours."""
-    if directory.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    found = directory.stat()
+    if found.st_uid not in (os.geteuid(), 0):
+        reason = f"its directory is another user's (uid {found.st_uid}); put it into one of your own"
+        raise PermissionError(errno.EPERM, reason, str(directory))
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         reason = "others may write in its directory; put it into one of your own, of mode 0700"
         raise PermissionError(errno.EPERM, reason, str(directory))
 

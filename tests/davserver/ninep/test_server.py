@@ -443,6 +443,15 @@ def test_a_directory_where_others_may_write_is_refused(door, tmp_path, mode):
     assert not (tmp_path / "open" / "s").exists()
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a directory away")
+def test_a_directory_of_another_user_is_refused(door, tmp_path):
+    (tmp_path / "theirs").mkdir(mode=0o755)
+    os.chown(tmp_path / "theirs", 65534, 65534)
+    with pytest.raises(PermissionError, match="its directory is another user's"):
+        door().listen_unix(tmp_path / "theirs" / "s")
+    assert not (tmp_path / "theirs" / "s").exists()
+
+
 def test_a_file_that_is_no_socket_is_left_alone(door, tmp_path):
     (tmp_path / "s").write_text("mine")
     with pytest.raises(FileExistsError):
