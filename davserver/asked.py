@@ -38,9 +38,10 @@ class Asked(NamedTuple):
             raise Refusal(410, "The chat has another transcript now", named)
         if self.after is None:
             return 0
-        if len(self.after.lstrip("0")) > _LONGEST_ID or int(self.after) >= len(rows):
+        digits = self.after.lstrip("0") or "0"
+        if len(digits) > _LONGEST_ID or int(digits) >= len(rows):
             raise Refusal(410, "The chat does not reach that message", named)
-        return int(self.after) + 1
+        return int(digits) + 1
 
 
 def parse_asked(query: str) -> Asked:

@@ -16,6 +16,9 @@ from davserver.dates import http_date, modified_seconds
 
 CHUNK_BYTES = 256 * 1024
 """What is read and sent at once; smaller costs CPU, larger costs memory for each slow client."""
+_LEAST_BYTES = 16 * 1024
+_CHUNK_SECONDS = 0.004
+"""How long a chunk may take to make. What has to be rendered comes in smaller ones: others get their turn."""
 
 
 def file_answer(file: File, environ: dict[str, Any]) -> Answer:
@@ -69,11 +72,15 @@ def _body(file: File, start: int, count: int) -> Iterator[bytes] | tuple[bytes, 
 
 def _chunks(file: File, start: int, count: int) -> Iterator[bytes]:
     reader = file.open()
+    step = _LEAST_BYTES
     try:
         while count:
-            data = reader.read(start, min(count, CHUNK_BYTES))
+            began = time.monotonic()
+            data = reader.read(start, min(count, step))
             if not data:
                 raise Gone(file.name)
+            is_slow = time.monotonic() - began > _CHUNK_SECONDS
+            step = max(step // 2, _LEAST_BYTES) if is_slow else min(step * 2, CHUNK_BYTES)
             yield data
             start += len(data)
             count -= len(data)

@@ -15,6 +15,8 @@ from davserver.request import CHUNK_SIZE, LINE_BYTES, MAX_TRAILERS
 _HEAD_END = re.compile(rb"\n\r?\n")
 _FRAMING = re.compile(rb"\n(content-length|transfer-encoding|expect):[ \t]*([^\r\n]*)")
 _DIGITS = re.compile(rb"[0-9]{1,18}")
+_BETWEEN_BYTES = 64 * 1024
+"""What the sizes, extensions and ends of a body's chunks may have."""
 _OLD = re.compile(rb"[^\n]* http/1\.0\r?\n")
 
 
@@ -34,6 +36,8 @@ class Framing:
         self._left = 0
         """Bytes that a body, or this chunk of one, still has."""
         self._trailers = 0
+        self._most = 0
+        """Bytes that head, chunks and what stands between them may have; it is not known before the head."""
         self._step: Callable[[bytes | bytearray], bool] = self._find_head
 
     def is_whole(self, data: bytes | bytearray) -> bool:
@@ -67,6 +71,7 @@ class Framing:
         if coding is not None:
             is_chunked = not is_old and b"content-length" not in said and coding.strip() == b"chunked"
             self._left = self._body_bytes
+            self._most = self._at + self._body_bytes + _BETWEEN_BYTES
             return self._chunk_size if is_chunked else self._end
         if not _DIGITS.fullmatch(length):
             return self._end
@@ -88,6 +93,8 @@ class Framing:
         line = self._line(data)
         if line is None:
             return False
+        if self._at > self._most:
+            return self._go(self._end)
         match = CHUNK_SIZE.fullmatch(line)
         if match is None:
             return self._go(self._end)
@@ -164,5 +171,6 @@ class Inbox:
         return self._read < len(self._data)
 
     def close(self) -> None:
-        """Take no more."""
+        """Take no more, and let go of what is here."""
         self.closed = True
+        self._data.clear()

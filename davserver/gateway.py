@@ -1,12 +1,13 @@
 """Between a request and the application (PEP 3333): the environment, and the answer a chunk at a time.
 
 respond ── the outbox is empty? → the next chunk → the outbox
-        ── the socket takes no more, or the chunk is a Pause → False: to be gone on with later
+        ── the socket takes no more, others wait, or the chunk is a Pause → False: to be gone on with later
         ── no more chunks → the end of the body → True
 """
 
 import io
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,9 @@ from cheroot import wsgi
 
 from davserver.environ import MAX_BODY_BYTES, PEER, PEER_ADMITTED, STRANGER, WAKE, Pause
 from davserver.request import Malformed
+
+TURN_SECONDS = 0.002
+"""How long a long answer keeps its worker while others wait for one."""
 
 
 class Gateway(wsgi.Gateway_10):
@@ -59,9 +63,12 @@ class Gateway(wsgi.Gateway_10):
         conn.pause = None
         if self._response is None and not self._begin():
             return True
+        turn_ends = time.monotonic() + TURN_SECONDS
         while conn.wfile.flush():
             if self._is_ended:
                 return True
+            if time.monotonic() > turn_ends and self.req.server.requests.qsize:
+                return False  # others wait
             chunk = next(self._chunks, None)
             if isinstance(chunk, Pause):
                 conn.pause = chunk

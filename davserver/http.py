@@ -24,11 +24,13 @@ from wsgiref.types import WSGIApplication
 from cheroot import wsgi
 from cheroot.connections import ConnectionManager
 
+from davserver.address import Tcp
 from davserver.connection import MAX_HEADER_BYTES, Connection
 from davserver.gateway import Gateway
 from davserver.parker import Parker
 from davserver.peer import Peers
 from davserver.strangers import Strangers
+from davserver.turns import Workers
 
 if TYPE_CHECKING:
     from davserver.tls import Tls
@@ -68,6 +70,7 @@ class Server(wsgi.Server):
     ) -> None:
         address = listener.getsockname()[:2]
         super().__init__(address, app, numthreads=THREADS, shutdown_timeout=1)
+        self.requests = Workers(self, THREADS)
         self.gateway = Gateway
         self.socket = listener
         self.peers = peers
@@ -200,9 +203,12 @@ def _listen(host: str, port: int) -> list[socket.socket]:
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    family, kind, protocol, _, address = socket.getaddrinfo(
-        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )[0]
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except OSError as exc:
+        raise OSError(exc.errno, exc.strerror, str(Tcp(host, port))) from exc
     sock = socket.socket(family, kind, protocol)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -212,5 +218,5 @@ def _listening(host: str, port: int) -> socket.socket:
         sock.listen(BACKLOG)
     except OSError as exc:
         sock.close()
-        raise OSError(exc.errno, exc.strerror, f"{host}:{port}") from exc
+        raise OSError(exc.errno, exc.strerror, str(Tcp(host, port))) from exc
     return sock

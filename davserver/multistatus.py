@@ -25,13 +25,23 @@ _ESCAPED = dict.fromkeys(_NOT_XML, "\ufffd") | str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"}
 )
 
+LONGEST_NAMES = 8192
+"""Characters of the names that are asked for, namespaces included: each of many responses has them."""
+
 MediaTypeOf = Callable[[str], str | None]
+
+
+class TooLong(Exception):
+    """The names of the properties are too long to be repeated in each response."""
 
 
 class Template:
     """Writes the responses for one set of asked properties."""
 
     def __init__(self, names: tuple[str, ...] | None, values: bool = True) -> None:
+        """Raises TooLong."""
+        if names is not None and sum(map(len, names)) > LONGEST_NAMES:
+            raise TooLong
         self._file = _response(names, values, is_dir=False)
         self._directory = _response(names, values, is_dir=True)
         self.wants_media_type = values and (names is None or "{DAV:}getcontenttype" in names)
@@ -77,6 +87,8 @@ class MessageTemplate:
         self.text = _FIELD.sub(self._placed, response)
 
     def _placed(self, field: re.Match[str]) -> str:
+        if field[1] is None:
+            return field[0]  # a % that was asked for
         if field[1] == "getcontenttype":
             return _text(File.media_type)
         self._fields.append(field[1])
@@ -88,7 +100,7 @@ class MessageTemplate:
         return "".join(map(self.text.__mod__, zip(*values, strict=True))).encode()
 
 
-_FIELD = re.compile(r"%\((\w+)\)s")
+_FIELD = re.compile(r"%%|%\((\w+)\)s")
 _MESSAGE_VALUES: dict[str, Callable[[Columns, int], Iterable[object]]] = {
     "href": lambda rows, _: rows.names,
     "displayname": lambda rows, _: rows.names,

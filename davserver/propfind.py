@@ -13,7 +13,7 @@ from agents9core.errors import TreeError
 from agents9core.node import Chat, Directory, File, Node, Row
 from davserver.answer import XML, Answer, Refusal, begun, whole
 from davserver.environ import MAX_BODY_BYTES
-from davserver.multistatus import DECLARATION, LIVE, Template
+from davserver.multistatus import DECLARATION, LIVE, LONGEST_NAMES, Template, TooLong
 from davserver.pieces import Pieces
 from davserver.rows import slices
 
@@ -39,7 +39,7 @@ def propfind(node: Node, href: str, environ: dict[str, Any], pieces: Pieces) -> 
     depth = environ.get("HTTP_DEPTH", "infinity").strip().lower()
     if depth not in ("0", "1", "infinity"):
         raise Refusal(400, "Depth is 0 or 1 here")
-    template = Template(*parse_asked(environ["wsgi.input"].read(MAX_BODY_BYTES + 1)))
+    template = _template(parse_asked(environ["wsgi.input"].read(MAX_BODY_BYTES + 1)))
     if depth == "infinity":
         return _INFINITE
     headers = [("Content-Type", XML)]
@@ -47,6 +47,13 @@ def propfind(node: Node, href: str, environ: dict[str, Any], pieces: Pieces) -> 
         headers.append(("Content-Location", href + "/"))  # section 5.2
     chunks = _multistatus(node, href, template, pieces if depth == "1" else None)
     return Answer(207, headers, begun(chunks))
+
+
+def _template(asked: Asked) -> Template:
+    try:
+        return Template(*asked)
+    except TooLong as exc:
+        raise Refusal(413, f"The names of properties may have {LONGEST_NAMES} characters") from exc
 
 
 def parse_asked(body: bytes) -> Asked:

@@ -95,6 +95,23 @@ def test_who_waits_to_be_called_is_called_once(head, expects):
     assert [inbox.wants_continue(), inbox.wants_continue()] == [expects, False]
 
 
+def test_more_between_chunks_than_in_them_is_not_waited_for():
+    inbox = Inbox(HEAD, 1 << 16)
+    inbox.feed(CHUNKED)
+    fed = 0
+    while not inbox.is_whole():
+        assert fed < 1 << 18
+        inbox.feed(b"1;" + b"x" * 7000 + b"\r\nx\r\n")
+        fed += 7000
+
+
+def test_what_came_is_let_go_of_with_the_connection():
+    inbox = Inbox(HEAD, BODY)
+    inbox.feed(GET)
+    inbox.close()
+    assert not inbox.has_data()
+
+
 def test_an_empty_line_between_requests_is_no_request():
     inbox = Inbox(HEAD, BODY)
     for data, begun in ((b"", False), (b"\r", False), (b"\n", False), (b"G", True)):

@@ -144,6 +144,8 @@ def test_after_the_last_message_there_is_nothing_yet(client, chat):
 
 def test_after_takes_leading_zeros_as_names_have_them(client):
     assert ids(client, "?after=00000002") == [3, 4]
+    assert ids(client, "?after=" + "0" * 5000 + "2") == [3, 4]
+    assert ids(client, "?after=" + "0" * 5000) == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("after", ["", "x", "-1", "+1", "1.0", "0x1", "1%20", "%D9%A1", "1_0"])

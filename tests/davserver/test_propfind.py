@@ -266,11 +266,20 @@ def test_a_large_listing_is_whole(client, tree):
     assert client.get("/version").status == 200
 
 
+def test_names_that_thousands_of_responses_would_repeat_have_a_limit(client):
+    many = "".join(f"<x:p{number}/>" for number in range(1000))
+    inside = f'<D:prop xmlns:x="{"n" * 3000}">{many}</D:prop>'
+    assert propfind(client, "/file.txt", inside).status == 413
+    few = "".join(f"<x:p{number}/>" for number in range(100))
+    assert propfind(client, "/file.txt", f"<D:prop>{few}</D:prop>").status == 207
+
+
 ASKED = [
     None,
     "<D:propname/>",
     "<D:prop><D:getetag/><D:getcontenttype/></D:prop>",
     '<D:prop><x:p xmlns:x="a%sb"/><D:displayname/></D:prop>',
+    '<D:prop><x:p xmlns:x="a%(href)s%(b)s%%"/><D:displayname/></D:prop>',
     "<D:prop/>",
 ]
 
