@@ -14,6 +14,7 @@ import errno
 import select
 import socket
 import ssl
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -34,6 +35,7 @@ class Tls:
         self._context.set_alpn_protocols(["http/1.1"])
         _check(certificate, b"-----BEGIN CERTIFICATE-----", "certificate")
         _check(key, b"PRIVATE KEY-----", "private key")
+        _check_mode(key)
         try:
             self._context.load_cert_chain(certificate, key, lambda: _has_passphrase(key))
         except ssl.SSLError as exc:
@@ -55,6 +57,13 @@ def _check(path: str, mark: bytes, what: str) -> None:
             raise Unfit(f"{path} holds no {what} in PEM")
     except OSError as exc:
         raise Unfit(f"cannot read {path}: {exc.strerror}") from exc
+
+
+def _check_mode(key: str) -> None:
+    """Raise Unfit where every user could read or change it; a group, as ssl-cert, may be meant to."""
+    mode = stat.S_IMODE(Path(key).stat().st_mode)
+    if mode & (stat.S_IROTH | stat.S_IWOTH):
+        raise Unfit(f"{key} has mode {mode:04o}, and every user can use it: chmod 600 {key}")
 
 
 def _has_passphrase(key: str) -> str:

@@ -321,3 +321,11 @@ def test_a_strangers_request_ends_before_the_tree_is_touched(peers):
     finally:
         door.stop()
         nobody.close()
+
+
+def test_an_address_that_cannot_be_found_is_named():
+    peers = Peers()
+    with pytest.raises(OSError, match="not known") as failed:
+        HttpDoor(App(MemoryDirectory("", [])), [("::1%lo", 0)], peers)
+    assert failed.value.filename == "[::1%lo]:0"
+    peers.close()

@@ -257,6 +257,15 @@ def test_a_broken_certificate_is_refused(files, tmp_path):
     assert refused(broken, files[1]).startswith(f"cannot use {broken} with {files[1]}: ")
 
 
+def test_a_key_that_everybody_can_read_is_refused(files, tmp_path):
+    key = tmp_path / "open.key"
+    key.write_bytes(files[1].read_bytes())
+    key.chmod(0o644)
+    assert refused(files[0], key) == f"{key} has mode 0644, and every user can use it: chmod 600 {key}"
+    key.chmod(0o640)
+    Tls(str(files[0]), str(key))
+
+
 def test_the_key_of_another_certificate_is_refused(files, tmp_path):
     _, other = make_certificate(tmp_path, "other")
     assert refused(files[0], other) == f"{other} is not the key of the certificate in {files[0]}"
