@@ -2,6 +2,7 @@
 // Nothing can be hidden: concealed text shows, what a carriage return would overwrite is a line of its own, and an
 // escape that does not end takes nothing with it.
 
+import { css, inkFor, readable } from "./contrast.js";
 import { addText, element } from "./elements.js";
 
 const ESCAPES = new RegExp(
@@ -16,7 +17,7 @@ const ESCAPES = new RegExp(
 const NAMES = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
 const PLAIN = { ink: null, paper: null, bold: false, faint: false, italic: false, underline: false, strike: false, inverse: false };
 
-// What each code of a "select graphic rendition" changes; colours with parameters of their own are 38 and 48.
+// What each code of a "select graphic rendition" changes; colours with parameters of their own: COLOURS.
 const CODES = {
   0: PLAIN, 1: { bold: true }, 2: { faint: true }, 3: { italic: true }, 4: { underline: true }, 7: { inverse: true },
   9: { strike: true }, 22: { bold: false, faint: false }, 23: { italic: false }, 24: { underline: false },
@@ -48,27 +49,34 @@ export function withoutEscapes(text) {
   return text.replace(ESCAPES, "");
 }
 
-/** The style after the parameters of one sequence. */
+const COLOURS = { 38: "ink", 48: "paper", 58: "line" }; // that of an underline is not shown
+
+/** The style after the parameters of one sequence; those of one code are parted by colons, or by semicolons as others. */
 export function changed(style, parameters) {
-  const codes = parameters.split(/[;:]/).map((code) => Number(code) || 0);
+  const codes = parameters.split(";").map((code) => code.split(":").map((part) => Number(part) || 0));
   const next = { ...style };
-  for (let at = 0; at < codes.length; at++) {
-    if (codes[at] === 38 || codes[at] === 48) {
-      const [colour, taken] = colourOf(codes.slice(at + 1));
-      if (colour) next[codes[at] === 38 ? "ink" : "paper"] = colour;
-      at += taken;
+  while (codes.length) {
+    const [code, ...own] = codes.shift();
+    if (Object.hasOwn(COLOURS, code)) {
+      const colour = own.length ? colourOf(own[0], own.slice(1)) : colourAhead(codes);
+      if (colour && code !== 58) next[COLOURS[code]] = colour;
     } else {
-      Object.assign(next, CODES[codes[at]]);
+      Object.assign(next, code === 4 && own[0] === 0 ? CODES[24] : CODES[code]);
     }
   }
   return next;
 }
 
-/** The colour that codes after 38 or 48 name, and how many of them do so. */
-function colourOf([form, ...codes]) {
-  if (form === 5) return [fromPalette(codes[0]), 2];
-  if (form === 2) return [rgb(codes.slice(0, 3)), 4];
-  return [null, 1];
+// The colour that the next codes name; they are taken.
+function colourAhead(codes) {
+  const [form] = codes.shift() ?? [];
+  const many = { 5: 1, 2: 3 }[form] ?? 0;
+  return colourOf(form, codes.splice(0, many).map(([code]) => code));
+}
+
+function colourOf(form, codes) {
+  if (form === 5) return fromPalette(codes[0]);
+  return form === 2 ? rgb(codes.slice(-3)) : null; // before the three there may be a colour space
 }
 
 function fromPalette(number) {
@@ -81,7 +89,7 @@ function fromPalette(number) {
 }
 
 function rgb(parts) {
-  return parts.length === 3 && parts.every((part) => part < 256) ? `rgb(${parts.join(", ")})` : null;
+  return parts.length === 3 && parts.every((part) => part < 256) ? parts : null;
 }
 
 function addStyled(parent, text, style) {
@@ -90,17 +98,28 @@ function addStyled(parent, text, style) {
     addText(parent, text);
     return;
   }
-  const [ink, paper] = style.inverse ? [style.paper ?? "paper", style.ink ?? "ink"] : [style.ink, style.paper];
+  const [ink, paper] = style.inverse ? turned(style) : [style.ink, style.paper];
   const words = ["bold", "faint", "italic", "underline", "strike"].filter((word) => style[word]);
   const span = element("span", { class: words.map((word) => `sgr-${word}`).join(" ") || null });
-  colour(span, "color", "ink", ink);
-  colour(span, "backgroundColor", "paper", paper);
+  colour(span, ink, paper);
   parent.append(addText(span, text));
 }
 
-// A colour with a name has a class, so that it suits the dark and the light page; others are as the program chose them.
-function colour(span, property, prefix, value) {
-  if (!value) return;
-  if (value.startsWith("rgb")) span.style[property] = value;
-  else span.classList.add(`${prefix}-${value}`);
+// Ink and paper in each other's place. The papers with names are pale, so that what is on them is in the page's own ink.
+function turned({ ink, paper }) {
+  if (!ink) return ["paper", "ink"];
+  return [paper ?? null, ink];
+}
+
+// A colour with a name has a class, so that it suits the dark and the light page; others are as the program chose them
+// where they can be read so.
+function colour(span, ink, paper) {
+  if (Array.isArray(paper)) {
+    span.style.backgroundColor = css(paper);
+    span.style.color = Array.isArray(ink) ? readable(ink, paper) : inkFor(paper);
+    return;
+  }
+  if (paper) span.classList.add(`paper-${paper}`);
+  if (Array.isArray(ink)) span.style.color = readable(ink, paper ? "named" : "plain");
+  else if (ink) span.classList.add(`ink-${ink}`);
 }

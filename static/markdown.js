@@ -6,13 +6,18 @@ import { highlight } from "./highlight.js";
 
 const SAFE_LINK = /^(?:https?:\/\/|mailto:)/i;
 
-const markdown = new MarkdownIt({ html: false, linkify: true, maxNesting: 40 });
+// markdown-it leaves out what is nested deeper; so deep, a phone has no room for a letter.
+const DEEPEST = 16;
+
+const markdown = new MarkdownIt({ html: false, linkify: true, maxNesting: DEEPEST });
 markdown.validateLink = (href) => SAFE_LINK.test(href.trim());
 markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false });
 
-/** Add *text*, which is Markdown, to *parent*. */
+/** Add *text*, which is Markdown, to *parent*; where it is nested too deep, as it stands. */
 export function addMarkdown(parent, text) {
-  addTokens(parent, markdown.parse(text, {}));
+  const tokens = markdown.parse(text, {});
+  if (tokens.some(({ level }) => level >= DEEPEST - 1)) parent.append(addText(element("div", { class: "plain", dir: "auto" }), text));
+  else addTokens(parent, tokens);
   return parent;
 }
 
@@ -60,6 +65,7 @@ function opened(token) {
   const align = /text-align:(left|center|right)/.exec(token.attrGet("style") ?? "");
   if (align) made.classList.add(`align-${align[1]}`);
   if (token.block) made.dir = "auto";
+  if (token.tag === "table") made.tabIndex = 0; // it scrolls
   return made;
 }
 

@@ -1,12 +1,13 @@
 // One message as an article: what is said of it, and what it says.
 
 import { addTerminalText, withoutEscapes } from "./ansi.js";
-import { asText, parseCall } from "./call.js";
+import { COMMANDS, asText, parseCall } from "./call.js";
 import { diffBlock, tally } from "./diff.js";
 import { addText, element } from "./elements.js";
 import { highlight } from "./highlight.js";
 import { addMarkdown } from "./markdown.js";
 import { isError, parseResult } from "./result.js";
+import { toldBy } from "./told.js";
 import { MORE } from "./texts.js";
 import { bytes, clock, count, day, number, whole } from "./words.js";
 
@@ -89,7 +90,8 @@ const LONG_PROMPT = 3000; // characters
 function fillPrompt(said, context) {
   const { text, folds, message } = context;
   const isCut = text.text.length > LONG_PROMPT && !folds.get(message.id);
-  const shown = isCut ? text.text.slice(0, LONG_PROMPT).replace(/\n[^\n]*$/, "") : text.text;
+  const whole = slashCommand(text.text) ?? text.text;
+  const shown = isCut ? whole.slice(0, LONG_PROMPT).replace(/\n[^\n]*$/, "") : whole;
   said.append(addText(element("div", { class: "plain", dir: "auto" }), shown.trimEnd()));
   if (isCut) {
     said.append(button(`Show all ${bytes(message.size)}`, () => {
@@ -99,8 +101,23 @@ function fillPrompt(said, context) {
   } else addMore(said, context);
 }
 
+const COMMAND = /^<command-(name|message|args)>([^<]*)<\/command-\1>\s*/;
+
+// A command of claude's own as somebody typed it, `/review src`; null where a text is anything more than that.
+function slashCommand(text) {
+  const said = {};
+  let left = text.trimStart();
+  for (let part; (part = COMMAND.exec(left)); left = left.slice(part[0].length)) said[part[1]] = part[2].trim();
+  const { name = "", message = "", args = "" } = said;
+  if (left || !name) return null;
+  const isSame = !message || message === name.replace(/^\//, "");
+  return [`${name} ${args}`.trim(), ...(isSame ? [] : [message])].join("\n");
+}
+
 function fillMarkdown(said, context) {
-  addMarkdown(said, context.text.text);
+  const { text } = context.text;
+  if (text.trim()) addMarkdown(said, text);
+  else said.append(element("p", { class: "faint" }, "(blank)"));
   addMore(said, context);
 }
 
@@ -117,14 +134,19 @@ function fillFolded(said, context) {
 }
 
 function fillCall(said, context) {
-  const { tool, input, summary, edits } = parseCall(context.text.text);
+  const { text } = context;
+  const { tool, input, summary, more, edits, left } = parseCall(text.text);
+  const told = toldBy(tool, input);
   const size = edits.reduce((sum, edit) => sum + edit.changes.length, 0);
-  const title = [named(tool), line(summary, context.text.text, context.q)];
+  const title = [named(tool), line(told?.summary ?? summary, text.text, context.q)];
   if (edits.length) title.push(changes(edits));
-  const isOpen = edits.length > 0 && size <= OPEN_EDIT;
+  if (!told) title.push(lineCount(more, text));
+  const isOpen = Boolean(told) || (edits.length > 0 && size <= OPEN_EDIT);
   said.append(fold(context, title, (body) => {
-    if (edits.length) for (const edit of edits) body.append(...editBlocks(edit, edits.length > 1));
-    else body.append(inputBlock(input, summary));
+    if (told) told.fill(body);
+    for (const edit of edits) body.append(...editBlocks(edit, edits.length > 1 || left === input));
+    const rest = told ? told.left : left;
+    if (rest !== null) body.append(inputBlock(rest, summary));
   }, isOpen));
 }
 
@@ -136,11 +158,9 @@ function changes(edits) {
 }
 
 function editBlocks(edit, isNamed) {
-  const blocks = edit.changes.length ? [diffBlock(edit.changes)] : [];
+  const blocks = [edit.changes.length ? diffBlock(edit.changes) : element("p", { class: "faint" }, "(no lines)")];
   return isNamed ? [addText(element("p", { class: "path" }), edit.path), ...blocks] : blocks;
 }
-
-const COMMANDS = new Set(["command", "cmd", "script"]);
 
 function inputBlock(input, summary) {
   if (typeof input === "string") return addTerminalText(block("plain"), input || summary || "(no input)");
@@ -149,7 +169,7 @@ function inputBlock(input, summary) {
   const table = element("dl", { class: "input" });
   for (const name of names) {
     const value = asText(input[name]);
-    const shown = COMMANDS.has(name) ? commandBlock(value) : addText(block("plain"), value);
+    const shown = COMMANDS.includes(name) ? commandBlock(value) : addText(block("plain"), value);
     table.append(addText(element("dt"), name), element("dd", {}, shown));
   }
   return table;

@@ -3,17 +3,23 @@
 // The tree serves what was said, not the harness's own mark of an error; so an error is known by its words.
 
 import { withoutEscapes } from "./ansi.js";
-import { firstLine } from "./call.js";
+import { summed } from "./call.js";
 
 const HEAD = 4096;
 
 /** What a result says: output, exit (a number, or null), summary (one line), more (how many lines follow). */
 export function parseResult(text) {
   const { output, exit } = unwrapped(text);
-  const plain = withoutEscapes(output.slice(0, HEAD));
-  const many = output.split("\n").length - (output.endsWith("\n") ? 1 : 0);
-  return { output, exit, summary: firstLine(plain), more: Math.max(0, many - 1) };
+  const said = output.slice(headOf(output).length);
+  const { summary, more } = summed(withoutEscapes(said.trim() ? said : output));
+  return { output, exit, summary, more };
 }
+
+// What codex says of a command before its output: some of these lines.
+const HEAD_LINES = /^(?:(?:Chunk ID|Wall time|Exit code|Original token count|Total output lines): .*\n|Process .*\n)+Output:\n/;
+const EXIT = /^(?:Exit code: |Process exited with code )(\d+)$/m;
+
+const headOf = (output) => HEAD_LINES.exec(output.slice(0, HEAD))?.[0] ?? "";
 
 /** Some of codex's tools answer JSON with the output inside. */
 function unwrapped(text) {
@@ -25,7 +31,8 @@ function unwrapped(text) {
       // cut, or of another kind: as it stands
     }
   }
-  return { output: text, exit: null };
+  const code = EXIT.exec(headOf(text));
+  return { output: text, exit: code && Number(code[1]) };
 }
 
 const TELLING = [
@@ -33,7 +40,7 @@ const TELLING = [
   /^(?:Error: )?Exit code [1-9]/m, // claude's Bash
   /^(?:Exit code: |Process exited with code )[1-9]/m, // codex's shell
   /^(?:\w+ )?\w*(?:[Ee]rror|ERROR|Exception|fatal|FATAL|panic)(?:\[\w+\])?: \S/m,
-  /^(?:apply_patch verification failed|unsupported (?:custom )?tool call|execution error)/m,
+  /^(?:apply_patch verification failed|unsupported (?:custom )?(?:tool )?call|execution error)/m,
   /^Traceback \(most recent call last\):/m,
   /: (?:command not found|No such file or directory|Permission denied)$/m,
   /^The user doesn't want to proceed with this tool use/,
