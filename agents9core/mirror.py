@@ -1,8 +1,9 @@
 """The mirrors: a harness's transcript store, byte for byte, and nothing else of its home.
 
 An allow-list of the store's own directories is all that is shown, and what looks like a secret is not shown
-even there. Where a harness has several homes their directories are merged by name; of two files of one name
-the first home's counts. A name that is not UTF-8 has its odd bytes as `%XX`.
+even there: what is known by its name as the keys, passwords or tokens of a common program. Where a harness
+has several homes their directories are merged by name; of two files of one name the first home's counts. A
+name that is not UTF-8 has its odd bytes as `%XX`.
 """
 
 import os
@@ -19,10 +20,17 @@ from agents9core.node import Directory, File, Node, Reader, Row, Stat
 from agents9core.statx import FileStat
 from agents9core.store import Root
 
-_SECRET = re.compile(
-    r".*\.key|\.?credentials?(?:\..*)?|auth\.json|\.env.*|config\..*|settings\..*|.*\.(?:db|sqlite3?)(?:-.*)?",
-    re.IGNORECASE | re.DOTALL,
+_SECRETS = (
+    r"auth\.json|\.env.*|config\..*|settings\..*|.*\.(?:db|sqlite3?)(?:-.*)?",  # of the harnesses
+    r"\.?credentials?(?:\..*)?|.*[-_]credentials?\.json|\.git-credentials",
+    r"\.?secrets?(?:\.(?:ya?ml|json|toml|ini|env|txt))?|client_secret.*\.json|.*service[-_]account.*\.json",
+    r"\.?token(?:\.(?:json|txt))?|(?:.*[-_.])?(?:access|api|auth|oauth|refresh)[-_]?tokens?(?:\.json|\.txt)?",
+    r".*\.(?:key|pem|p8|p12|pfx|ppk|jks|keystore|kdbx)",
+    r"id_(?:rsa|dsa|ecdsa|ed25519)(?:[._-].*)?(?<!\.pub)",  # ssh-keygen(1)
+    r"[._]netrc|\.npmrc|\.yarnrc(?:\.yml)?|\.pypirc|\.pgpass|\.my\.cnf|\.dockercfg|\.htpasswd",
 )
+_SECRET = re.compile("|".join(_SECRETS), re.IGNORECASE | re.DOTALL)
+_SECRET_DIRECTORIES = frozenset({".aws", ".gnupg", ".kube", ".ssh"})
 _TYPES = {".jsonl": "application/x-ndjson", ".json": "application/json", ".zst": "application/zstd"}
 
 Parts = tuple[str, ...]
@@ -64,6 +72,13 @@ def _looks(places: list[tuple[Root, Parts]]) -> list[FileStat]:
         if look.is_directory:
             looks.append(look)
     return looks
+
+
+def _may_be_shown(name: str, look: FileStat) -> bool:
+    """Whether it is a directory or a plain file, and by its name no secret."""
+    if look.is_directory:
+        return name not in _SECRET_DIRECTORIES
+    return look.is_regular and not _SECRET.fullmatch(name)
 
 
 class _Member(NamedTuple):
@@ -121,7 +136,7 @@ class MirrorDirectory(Directory):
             except (NotFound, Denied):  # nothing else: a listing that lacks something would pass for whole
                 continue
             for name, look in entries:
-                if look.is_directory or (look.is_regular and not _SECRET.fullmatch(name)):
+                if _may_be_shown(name, look):
                     found.setdefault(shown_name(name), _Member((root, (*parts, name)), [])).looks.append(look)
         return found
 

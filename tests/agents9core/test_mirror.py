@@ -65,7 +65,11 @@ def test_what_is_beside_the_store_is_not_there(home, mirror, path):
 @pytest.mark.parametrize(
     "name",
     ["77.abc.key", "auth.json", ".env", ".env.local", "config.toml", "agent.db", "state.db-wal", "x.sqlite",
-     ".credentials.json", "AUTH.JSON", "a\n.key"],
+     ".credentials.json", "AUTH.JSON", "a\n.key",
+     "id_rsa", "id_ed25519", "id_ecdsa_sk", "id_rsa.bak", "server.pem", "x.p12", "x.pfx", "x.kdbx",
+     ".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass", ".git-credentials", "google_credentials.json",
+     "secrets.yaml", "secret.json", ".secrets", "client_secret_1.json", "my-service-account.json",
+     "token.json", ".token", "access_token", "github-api-token.txt", "refresh_tokens.json"],
 )  # fmt: skip
 def test_a_secret_within_the_store_is_not_there(home, mirror, name):
     put(home, f"projects/-srv/{name}", "secret")
@@ -74,7 +78,25 @@ def test_a_secret_within_the_store_is_not_there(home, mirror, name):
         walk(mirror, f"projects/-srv/{name}")
 
 
-def test_a_directory_may_have_any_name(home, mirror):
+@pytest.mark.parametrize(
+    "name",
+    ["id_rsa.pub", "id_map.json", "keys.md", "secrets.md", "secretary.json", "design-tokens.json",
+     "tokens.json", "tokenizer.json", "credentialed.txt", "npmrc.md"],
+)  # fmt: skip
+def test_what_only_sounds_like_a_secret_is_there(home, mirror, name):
+    put(home, f"projects/-srv/{name}", "known")
+    assert walk(mirror, f"projects/-srv/{name}").open().read(0, 9) == b"known"
+
+
+@pytest.mark.parametrize("name", [".ssh", ".gnupg", ".aws", ".kube"])
+def test_a_directory_of_secrets_is_not_there(home, mirror, name):
+    put(home, f"projects/-srv/{name}/known", "secret")
+    assert names(walk(mirror, "projects/-srv")) == ["0d0f6c1e.jsonl"]
+    with pytest.raises(NotFound):
+        walk(mirror, f"projects/-srv/{name}/known")
+
+
+def test_a_directory_may_have_almost_any_name(home, mirror):
     put(home, "projects/-srv-credentials.key/x.jsonl")
     assert names(walk(mirror, "projects")) == ["-srv", "-srv-credentials.key"]
 

@@ -117,6 +117,7 @@ def test_what_is_no_skill_is_not_found(skills, name):
         skills.walk(name)
 
 
-def test_a_secret_in_a_skill_is_not_there(home, skills):
-    put(home / "skills" / "review", "TOKEN=1", ".env")
+@pytest.mark.parametrize("name", [".env", "id_ed25519", "server.pem", ".netrc", "token.json"])
+def test_a_secret_in_a_skill_is_not_there(home, skills, name):
+    put(home / "skills" / "review", "TOKEN=1", name)
     assert names(skills.walk("review")) == ["SKILL.md"]
