@@ -117,8 +117,13 @@ def test_a_transcript_that_leads_elsewhere_is_not_followed(machine, tmp_path):
     machine.transcript.unlink()
     machine.transcript.symlink_to(secret)
     with served(machine) as server:
-        assert "secret" not in get(f"{server.url}/active/claude/601/chat/")
-        assert status(f"{server.url}/active/claude/601/transcript") == "404"
+        agent = f"{server.url}/active/claude/601"
+        for path in ("chat/00000000-user", "chat.md", "transcript"):
+            assert status(f"{agent}/{path}") == "404"
+        machine.transcript.unlink()
+        secret.rename(machine.transcript)
+        eventually(lambda: status(f"{agent}/chat/00000000-user") == "200")
+        assert get(f"{agent}/chat/00000000-user") == "secret\n"  # the same as a plain file is served
 
 
 def test_ps_lists_the_agents(machine):
