@@ -6,7 +6,7 @@ import { SHOWS } from "./selection.js";
 export function asked() {
   const query = new URLSearchParams(location.search);
   const show = query.get("show");
-  const id = /^#(\d{8})$/.exec(location.hash);
+  const id = /^#(\d+)$/.exec(location.hash);
   return {
     show: Object.hasOwn(SHOWS, show ?? "") ? show : "all",
     q: query.get("q") ?? "",

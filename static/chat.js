@@ -46,6 +46,7 @@ export class Chat {
     this.cursor = new Cursor(this.list);
     history.scrollRestoration = "manual";
     addEventListener("popstate", () => this.#goWhereTheAddressSays());
+    for (const leaving of ["pagehide", "click"]) addEventListener(leaving, () => this.#remember(), { capture: true });
     this.#listen(obey(this.#bindings()));
   }
 
@@ -78,6 +79,7 @@ export class Chat {
     this.rows = [];
     this.reading.forget();
     this.#asked.target = this.cursor.id = null;
+    this.#readSession();
     this.#select();
     this.#note("The agent has begun another transcript; this is the new one.");
   }
@@ -94,7 +96,8 @@ export class Chat {
   async #goWhereTheAddressSays() {
     const before = this.#asked;
     this.#asked = asked();
-    const { show, q, target } = this.#asked;
+    const { show, q } = this.#asked;
+    const target = this.#knownTarget();
     this.cursor.id = target;
     this.parts.search.value = q;
     const stood = history.state?.stood;
@@ -107,6 +110,13 @@ export class Chat {
       await this.#select(at?.sticks ? null : at);
     }
     if (target !== null && !stood) this.cursor.focus();
+  }
+
+  #knownTarget() {
+    const { target } = this.#asked;
+    if (target === null || target < this.rows.length) return target;
+    this.#note(`No message ${target} is in this chat; this is its end.`);
+    return (this.#asked.target = null);
   }
 
   async #select(at = null) {
@@ -145,7 +155,8 @@ export class Chat {
     }
     const isEmpty = !selection.ids.length && !selection.isLooking;
     this.parts.empty.replaceChildren(...(isEmpty ? [this.#emptyPanel()] : []));
-    say(this.parts.counted, selection.words || count(this.rows.length, "message"));
+    const all = count(this.rows.length, "message");
+    say(this.parts.counted, selection.words || (selection.isAll ? all : `${number(selection.ids.length)} of ${all}`));
     this.reading.mark();
   }
 
@@ -172,10 +183,15 @@ export class Chat {
     this.parts.news.hidden = this.list.isEndSeen;
     say(this.parts.newsWords, this.#news ? `${number(this.#news)} new` : "End");
     say(this.parts.newsSpoken, this.#news ? `${count(this.#news, "new message")} below` : "");
-    this.#later("stood", STOOD_MS, () => {
-      const stood = this.list.isAtEnd ? { sticks: true } : this.list.position();
-      if (stood) history.replaceState({ stood }, "");
-    });
+    this.#timers.stood ??= setTimeout(() => this.#remember(), STOOD_MS);
+  }
+
+  // Keep in the history where the window stands: soon after it moved, and before anything can lead away.
+  #remember() {
+    clearTimeout(this.#timers.stood);
+    this.#timers.stood = null;
+    const at = this.list.position();
+    if (at) history.replaceState({ stood: this.list.isAtEnd ? { sticks: true } : at }, "");
   }
 
   #later(name, ms, act) {
@@ -195,8 +211,8 @@ export class Chat {
     return [
       [["j"], "Next message", () => cursor.step(1)],
       [["k"], "Message before", () => cursor.step(-1)],
-      [["g"], "First message", () => cursor.goToRow(0)],
-      [["G"], "Last message, and follow", () => cursor.goToEnd()],
+      [["g", "Home"], "First message", (event) => isOfABox(event) ? false : cursor.goToRow(0)],
+      [["G", "End"], "Last message, and follow", (event) => isOfABox(event) ? false : cursor.goToEnd()],
       [["o"], "Fold or unfold the message", () => this.#toggle()],
       [["y"], "Copy the link of the message", () => this.#copy(cursor.here)],
       [["/"], "Search in the chat", () => this.parts.search.select()],
@@ -303,6 +319,7 @@ export class Chat {
   // The session of an agent that runs; a chat elsewhere in the tree does not end with a process.
   async #readSession() {
     const [top, harness, , leaf] = names(this.path);
+    this.kept = null;
     if (top !== "active" || leaf !== "chat") return;
     const id = await ask(this.path.replace(/chat\/$/, "session")).then((answer) => answer.text(), () => "");
     if (id) this.kept = `/sessions/${harness}/${encodeURIComponent(id.trimEnd())}/`;
@@ -319,6 +336,11 @@ export class Chat {
 function pointAt(made) {
   made.classList.add("target");
   made.setAttribute("aria-current", "true");
+}
+
+// Home and End scroll what has the focus, where that scrolls by itself.
+function isOfABox({ key, target }) {
+  return key.length > 1 && target.closest("pre, .diff, table") !== null;
 }
 
 function isForTheBrowser(event) {

@@ -1,6 +1,6 @@
 // What a chat is of: the facts of its agent above it, kept true while it is seen.
 
-import { element, say } from "./elements.js";
+import { element, say, sayShort } from "./elements.js";
 import { repeat } from "./live.js";
 import { Facts, list, names } from "./tree.js";
 
@@ -21,13 +21,17 @@ export async function showHeading(place, path) {
   const look = async () => {
     const found = await facts.of(await list(agent), FACTS);
     const shown = found.title || found.name || names(agent).slice(-2).join(" ");
-    say(title, shown);
+    sayShort(title, shown);
     document.title = `${found.status === "waiting" ? "(!) " : ""}${shown} – agents9`;
     place.dataset.status = found.status || "unknown";
     status.hidden = !found.status;
-    say(status, found.status === "waiting" ? `waits for you${found.waitingfor ? `: ${found.waitingfor}` : ""}` : found.status);
-    say(cwd, found.cwd);
-    say(model, found.model);
+    sayShort(status, found.status === "waiting" ? `waits for you${found.waitingfor ? `: ${found.waitingfor}` : ""}` : found.status);
+    sayShort(cwd, found.cwd);
+    sayShort(model, found.model);
   };
-  await repeat(EVERY_MS, look, () => (place.dataset.status = "unknown")); // `follow` says what is wrong
+  const failed = (error) => {
+    place.dataset.status = "unknown"; // `follow` says what is wrong
+    if (error.status === 404) status.hidden = true;
+  };
+  await repeat(EVERY_MS, look, failed);
 }

@@ -35,6 +35,7 @@ export class Selection {
     this.q = q;
     this.changed = changed;
     this.isPlain = !q && !this.show.isChecked;
+    this.isAll = this.isPlain && show === "all";
   }
 
   end() {

@@ -162,6 +162,7 @@ def test_a_filter_is_in_the_address_and_back_leaves_it(chat):
     chat.get_by_role("link", name="Prompts", exact=True).click()
     expect(chat.locator("article")).to_have_count(2)
     assert chat.url.endswith(f"{CHAT}?show=prompts")
+    expect(chat.locator(".counted")).to_have_text("2 of 17 messages")
     chat.reload()
     expect(chat.locator("article")).to_have_count(2)
     chat.go_back()
@@ -213,6 +214,14 @@ def test_a_link_opens_at_its_message(look_at_shop):
     bar = page.locator("header").bounding_box()
     top = message(page, 3).bounding_box()["y"]
     assert 0 <= top - (bar["y"] + bar["height"]) < 40
+
+
+def test_a_link_may_be_short_and_one_to_nothing_says_so(look_at_shop):
+    page = look_at_shop(f"{CHAT}#3")
+    expect(message(page, 3)).to_be_focused()
+    page.evaluate("location.hash = '#99999999'")
+    expect(page.locator(".note")).to_contain_text("No message 99999999 is in this chat")
+    expect(message(page, MESSAGES - 1)).to_be_in_viewport()
 
 
 def test_a_link_is_copied(look_at_shop, shop_server):
@@ -285,6 +294,28 @@ def test_back_returns_to_where_one_was(look_at_shop):
     expect(page.locator(".agent")).to_have_count(4)
 
 
+def leave_by_click(page):
+    page.get_by_role("link", name="files").click()
+
+
+def leave_by_key(page):
+    page.keyboard.press("u")
+
+
+@pytest.mark.parametrize("leave", [leave_by_click, leave_by_key])
+def test_who_leaves_at_once_comes_back_to_where_he_was(look_at_shop, leave):
+    page = look_at_shop(CHAT, viewport={"width": 1200, "height": 400})
+    expect(message(page, MESSAGES - 1)).to_be_in_viewport()
+    page.wait_for_function("history.state?.stood.sticks")
+    page.evaluate("scrollBy(0, -600)")
+    expect(page.get_by_role("button", name="End")).to_be_visible()
+    leave(page)
+    page.wait_for_url(lambda url: not url.endswith("/chat/"))
+    page.go_back()
+    expect(page.get_by_role("button", name="End")).to_be_visible()
+    expect(message(page, MESSAGES - 1)).not_to_be_in_viewport()
+
+
 # -- following
 
 
@@ -350,6 +381,7 @@ def test_what_comes_goes_through_the_filter(talker, look):
 
 
 def test_another_transcript_is_another_chat(talker, scene, look):
+    scene.claude(602, status="idle").says("another, so that their home is still looked into")
     talker.says("of the old one")
     page = look(CHAT)
     expect(message(page, 1)).to_contain_text("of the old one")
@@ -359,6 +391,10 @@ def test_another_transcript_is_another_chat(talker, scene, look):
     expect(message(page, 0)).to_contain_text("of the new one")
     expect(page.locator("article")).to_have_count(1)
     expect(page.locator(".note")).to_contain_text("another transcript")
+    scene.end(601)
+    kept = page.get_by_role("link", name="Its session is kept")
+    expect(kept).to_have_attribute("href", f"/sessions/claude/{fresh.transcript.stem}/chat/")
+    expect(page.locator("#heading .status")).to_be_hidden()
 
 
 def test_where_the_server_will_not_stream_the_page_asks(talker, look):

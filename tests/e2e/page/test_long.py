@@ -52,6 +52,11 @@ def test_it_goes_anywhere_at_once(page):
     page.evaluate("location.hash = '#00016001'")
     expect(message(page, 16001)).to_be_in_viewport()
     expect(message(page, 16001)).to_contain_text("Answer 4000.")
+    page.keyboard.press("End")
+    expect(message(page, MANY - 1)).to_be_in_viewport()
+    expect(page.locator(".news")).to_be_hidden()
+    page.keyboard.press("Home")
+    expect(message(page, 0)).to_be_in_viewport()
     assert in_document(page) < FEW
 
 
