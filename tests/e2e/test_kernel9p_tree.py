@@ -63,9 +63,9 @@ kill $relay
 """
 LOOK = """
 ls -lR | cut -c 1-10 | grep ^[d-]r | sort | uniq -c | xargs
-find active claude codex skills -type f -exec stat -c '%n %s %Y' {} + | LC_ALL=C sort
+find active claude codex sessions skills -type f -exec stat -c '%n %s %Y' {} + | LC_ALL=C sort
 echo --
-find active claude codex skills -type f | LC_ALL=C sort | xargs md5sum | md5sum
+find active claude codex sessions skills -type f | LC_ALL=C sort | xargs md5sum | md5sum
 find active -newer active/claude/601/chat/00000001-assistant -name '0*' | LC_ALL=C sort | xargs
 grep -rl needle active skills | LC_ALL=C sort | xargs
 cat active/claude/601/chat/00000004-user | md5sum
