@@ -1,7 +1,7 @@
 // The agents that run: by directory, those that wait for somebody first.
 
 import { ageOf, keepAgesTrue, showAge } from "./ages.js";
-import { element, say } from "./elements.js";
+import { element, sayShort } from "./elements.js";
 import { repeat } from "./live.js";
 import { addSessions } from "./sessions.js";
 import { code, failurePanel, loading, panel, paragraph, showState } from "./states.js";
@@ -163,12 +163,12 @@ class Card {
   show(agent) {
     const { status, waitingfor } = agent;
     this.element.dataset.status = status || "unknown";
-    say(this.status, status === "waiting" ? `waits for you${waitingfor ? `: ${waitingfor}` : ""}` : status || "–");
-    say(this.title, agent.title || agent.name || "(no title)");
+    sayShort(this.status, status === "waiting" ? `waits for you${waitingfor ? `: ${waitingfor}` : ""}` : status || "–");
+    sayShort(this.title, agent.title || agent.name || `${agent.harness} ${agent.pid}`);
     this.title.href = agent.chat?.href ?? agent.href;
     const name = agent.title && agent.name ? ` · ${agent.name}` : "";
-    say(this.who, `${agent.harness} ${agent.pid}${name}`);
-    say(this.model, agent.model);
+    sayShort(this.who, `${agent.harness} ${agent.pid}${name}`);
+    sayShort(this.model, agent.model);
     showAge(this.age, agent.chat?.mtime);
     const seen = JSON.stringify(agent.within);
     if (seen !== this.seen) this.within.replaceChildren(...agent.within.flatMap(rowsWithin));
@@ -178,8 +178,11 @@ class Card {
 
 function rowsWithin({ name, href, all, newest }) {
   const rows = newest.map((one) => {
-    const title = element("a", { href: one.chat?.href ?? one.href }, one.title || one.name || one.pid);
-    return element("li", {}, element("span", { class: "sort" }, WITHIN[name]), title, element("span", { class: "model" }, one.model), ageOf(one.chat?.mtime));
+    const title = element("a", { href: one.chat?.href ?? one.href });
+    const model = element("span", { class: "model" });
+    sayShort(title, one.title || one.name || one.pid);
+    sayShort(model, one.model);
+    return element("li", {}, element("span", { class: "sort" }, WITHIN[name]), title, model, ageOf(one.chat?.mtime));
   });
   const left = all - newest.length;
   if (left > 0) rows.push(element("li", {}, element("a", { href }, `${count(left, WITHIN[name])} more`)));

@@ -1,19 +1,19 @@
-// Sessions that are not running: the newest first, some at a time, and only when somebody unfolds them.
+// Sessions that are kept, of agents that run and of those that do not: the newest first, some at a time, and only when somebody unfolds them.
 
 import { ageOf } from "./ages.js";
-import { element } from "./elements.js";
+import { element, sayShort } from "./elements.js";
 import { Facts, list, orNothing } from "./tree.js";
 import { number } from "./words.js";
 
 const AT_ONCE = 30;
 const FACTS = ["title", "cwd", "model"];
 
-/** Add the past sessions to *main*, where the tree has them. */
+/** Add the sessions that are kept to *main*, where the tree has them. */
 export async function addSessions(main) {
   const harnesses = (await orNothing(list("/sessions/")).catch(() => [])).filter(({ type }) => type === "directory");
   if (!harnesses.length) return;
   const body = element("div");
-  const details = element("details", { class: "sessions" }, element("summary", {}, element("h2", {}, "Past sessions")), body);
+  const details = element("details", { class: "sessions" }, element("summary", {}, element("h2", {}, "Kept sessions")), body);
   details.addEventListener("toggle", () => details.open && !body.hasChildNodes() && new Sessions(body, harnesses).begin());
   main.append(details);
 }
@@ -51,8 +51,12 @@ class Sessions {
     const inner = await orNothing(list(href));
     const { title, cwd, model } = await this.#facts.of(inner, FACTS);
     const chat = inner.find((row) => row.name === "chat");
-    return element("li", {},
-      element("a", { class: "title", href: chat?.href ?? href }, title || name), element("span", { class: "who" }, `${harness}${cwd ? ` · ${cwd}` : ""}`),
-      element("span", { class: "model" }, model), ageOf(mtime));
+    const parts = [
+      [element("a", { class: "title", href: chat?.href ?? href }), title || name],
+      [element("span", { class: "who" }), `${harness}${cwd ? ` · ${cwd}` : ""}`],
+      [element("span", { class: "model" }), model],
+    ];
+    for (const [part, text] of parts) sayShort(part, text);
+    return element("li", {}, ...parts.map(([part]) => part), ageOf(mtime));
   }
 }

@@ -1,11 +1,14 @@
 """The page of the agents: who runs, who waits for somebody, how old the last word is."""
 
 import re
+from itertools import combinations
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.page.scene import shop
+from tests.e2e.machine import served
+from tests.e2e.page.conftest import looking
+from tests.e2e.page.scene import Scene, shop
 
 pytestmark = pytest.mark.e2e
 
@@ -96,6 +99,51 @@ def test_sessions_that_are_over_are_listed_when_they_are_unfolded(look_at_shop):
     expect(titles(page)).to_have_count(4)
     page.locator(".sessions summary").click()
     expect(page.locator(".past .title", has_text="Chapter 4")).to_be_visible()
+
+
+@pytest.fixture(scope="module")
+def wordy_server(tmp_path_factory):
+    """Of one agent whose every fact is as long as can be, and of one that says nothing of itself."""
+    scene = Scene(tmp_path_factory.mktemp("wordy"))
+    agent = scene.claude(601, status="waiting", waitingFor="permission " * 60, name="n" * 300)
+    agent.model = "m" * 400
+    agent.titled("A title that does not end. " * 110)
+    agent.says("a word")
+    helper = scene.subagent(601, "h" * 100)
+    helper.model = "m" * 400
+    helper.says("a word")
+    scene.claude(602, status="idle")
+    with served(scene) as server:
+        yield server
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_what_is_too_long_is_cut_and_pointing_at_it_tells_it_whole(browser, wordy_server, watched, width):
+    with looking(browser, wordy_server, watched) as look:
+        page = look("/", viewport={"width": width, "height": 800})
+        card = page.locator(".agent[data-status=waiting]")
+        expect(card.locator(".within .model")).to_have_attribute("title", "m" * 400)
+        expect(card.locator("> .model")).to_have_attribute("title", "m" * 400)
+        expect(card.locator("> .title")).to_have_attribute("title", re.compile("^A title .* end. A"))
+        expect(page.locator(".agent .title", has_text="claude 602")).to_be_visible()
+        assert card.bounding_box()["height"] < 220
+        assert card.locator("> .title").bounding_box()["width"] > 200
+        boxes = [card.locator(f"> {part}").bounding_box() for part in (".title", ".model", ".age", ".files")]
+        assert not [(one, other) for one, other in combinations(boxes, 2) if over(one, other)]
+        page.locator(".sessions summary").click()
+        expect(page.locator(".past .model").first).to_be_attached()
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        page.goto(wordy_server.url + "/active/claude/601/chat/")
+        expect(page.locator("#heading .model")).to_have_attribute("title", "m" * 400)
+        assert page.locator("header").bounding_box()["height"] < 220
+
+
+def over(one, other):
+    """Tell whether two boxes cover some of the same place."""
+    return all(
+        min(one[at] + one[size], other[at] + other[size]) - max(one[at], other[at]) > 1
+        for at, size in (("x", "width"), ("y", "height"))
+    )
 
 
 def test_no_agent_says_so_and_what_to_do(look):
