@@ -24,7 +24,7 @@ HOST, GUEST, PORT = "10.9.0.1", "10.9.0.2", 564
 MODULES = Path("/usr/lib/uml/modules")
 WANTED = ("kernel/net/9p/9pnet_fd.ko", "kernel/fs/9p/9p.ko")
 MOUNT_FAILED = 126
-LIMIT_SECONDS = 90
+LIMIT_SECONDS = 240
 
 GUEST_INIT = """\
 #!/bin/sh
