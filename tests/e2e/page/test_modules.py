@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from playwright.sync_api import expect
 
 pytestmark = pytest.mark.e2e
 
@@ -410,7 +411,7 @@ def test_what_is_not_a_question_or_plan_shows_as_it_stands(fits):
     for tool in ("AskUserQuestion", "ExitPlanMode", "TodoWrite", "update_plan"):
         made = fits(tool.lower(), call(tool, questions=7, plan={"a": 1}, todos=[{"b": 2}]))
         made.locator("summary").click()
-        assert made.locator("dt").all_inner_texts() == ["questions", "plan", "todos"]
+        expect(made.locator("dt")).to_have_text(["questions", "plan", "todos"])
 
 
 SLASH = (
