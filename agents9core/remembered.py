@@ -1,9 +1,15 @@
 """What is worth remembering of what was looked at, up to so many of it."""
 
+import threading
+import time
 from collections import OrderedDict
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from typing import Generic, TypeVar
 
 _MOST = 4096
+LATELY_SECONDS = 10.0
+"""How long the place of a thing serves: thousands may be read in a row."""
+_MOST_PLACES = 1 << 14
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -21,3 +27,31 @@ class Remembered(OrderedDict[Key, Value]):
         self.move_to_end(key)
         if len(self) > self._most:
             self.popitem(last=False)
+
+
+class Lately(Generic[Key, Value]):
+    """Where things were found lately, and need not be sought again. May be used from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._found: Remembered[Key, tuple[float, Value]] = Remembered(_MOST_PLACES)
+
+    def put(self, found: Mapping[Key, Value]) -> None:
+        """Remember what was just found."""
+        now = time.monotonic()
+        with self._lock:
+            for key, place in found.items():
+                self._found[key] = (now, place)
+
+    def find(
+        self, key: Key, is_there: Callable[[Value], object], seek: Callable[[], Value | None]
+    ) -> Value | None:
+        """Return where a thing was found lately, if it still *is_there*, else where *seek* finds it."""
+        with self._lock:
+            known = self._found.get(key)
+        if known and time.monotonic() - known[0] < LATELY_SECONDS and is_there(known[1]):
+            return known[1]
+        place = seek()
+        if place is not None:
+            self.put({key: place})
+        return place

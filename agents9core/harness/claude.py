@@ -9,8 +9,9 @@ import os
 import re
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 
@@ -19,7 +20,7 @@ from agents9core.harness import node
 from agents9core.harness.claude_agents import Subagents
 from agents9core.harness.claude_kept import SESSION_ID, Head, Heads, is_session, kept
 from agents9core.process import Process, ProcessTable
-from agents9core.remembered import Remembered
+from agents9core.remembered import Lately, Remembered
 from agents9core.session import Session, Source
 from agents9core.store import NOT_THERE, Root, parse_object, read_at, text_of
 
@@ -53,11 +54,6 @@ _LATEST_MS = 8_640_000_000_000_000
 _HEAD_BYTES = 256 << 10
 PLACE_SECONDS = 1.0
 """How long a transcript's place serves: a larger file may come in another directory that is there."""
-
-
-KEPT_SECONDS = 10.0
-"""The same for a session that is read from the store, where thousands may be read in a row."""
-_MOST_KEPT = 1 << 14
 
 
 def owns(process: Process) -> bool:
@@ -124,7 +120,7 @@ class Claude:
         self._lock = threading.Lock()
         self._places: Remembered[tuple[str, str], _Place] = Remembered()
         self._heads = Heads()
-        self._kept: Remembered[tuple[str, str], tuple[float, tuple[str, ...]]] = Remembered(_MOST_KEPT)
+        self._kept: Lately[tuple[str, str], tuple[str, str]] = Lately()
         self.subagents = Subagents().of
 
     def resolve(self, process: Process, home: str, _peers: object = None) -> Session | None:
@@ -141,18 +137,17 @@ class Claude:
     def kept(self, home: str) -> dict[str, Source]:
         """Return the sessions below `projects` by id; of one that was moved, what has more in it."""
         root = Root(os.path.join(home, "projects"))
-        best = {id: paths[0] if len(paths) == 1 else _best(root, paths) for id, paths in kept(root).items()}
-        found = {id: Source(root, path) for id, path in best.items() if path is not None}
-        looked = time.monotonic()
-        with self._lock:
-            for id, source in found.items():
-                self._kept[source.root.path, id] = (looked, source.path)
-        return found
+        places = {id: _best(root, paths) for id, paths in kept(root).items()}
+        found = {id: place for id, place in places.items() if place is not None}
+        self._kept.put({(root.path, id): place for id, place in found.items()})
+        return {id: Source(root, place) for id, place in found.items()}
 
     def kept_session(self, home: str, id: str) -> Session | None:
         """Return a session by its id, whoever is in it."""
         root = Root(os.path.join(home, "projects"))
-        place = self._kept_at(root, id) if is_session(id) else None
+        if not is_session(id):
+            return None
+        place = self._kept.find((root.path, id), partial(_size, root), partial(self._transcript, root, id))
         if place is None:
             return None
         source = Source(root, place)
@@ -163,18 +158,6 @@ class Claude:
         except NOT_THERE:
             return None
         return Session("kept", id=id, cwd=head.cwd, sources=(source,), started_ns=head.started_ns)
-
-    def _kept_at(self, root: Root, id: str) -> tuple[str, ...] | None:
-        """Return where a kept session lies: where it was found lately, if it still is there."""
-        now = time.monotonic()
-        looked, known = self._kept.get((root.path, id), (float("-inf"), None))
-        if known is not None and now - looked < KEPT_SECONDS and _size(root, known):
-            return known
-        place = self._transcript(root, id)
-        if place is not None:
-            with self._lock:
-                self._kept[root.path, id] = (now, place)
-        return place
 
     def _session(self, record: dict[str, object], mtime_ns: int, home: str) -> Session:
         named = text_of(record, "sessionId") or ""
@@ -268,13 +251,19 @@ class _Hit:
 
 
 def _search(root: Root, name: str) -> _Hit | None:
-    hits = (_look(root, (project, name)) for project in root.holding(name))
-    return max(filter(None, hits), default=None)
+    return _fullest(root, ((project, name) for project in root.holding(name)))
+
+
+def _fullest(root: Root, paths: Iterable[tuple[str, str]]) -> _Hit | None:
+    return max(filter(None, (_look(root, path) for path in paths)), default=None)
 
 
 def _best(root: Root, paths: list[tuple[str, str]]) -> tuple[str, str] | None:
-    best = max(filter(None, (_look(root, path) for path in paths)), default=None)
-    return best.path if best else None
+    """Return where a session lies that may lie at *paths*. Of one path it is not asked what is there."""
+    if len(paths) == 1:
+        return paths[0]
+    hit = _fullest(root, paths)
+    return hit.path if hit else None
 
 
 def _look(root: Root, path: tuple[str, str]) -> _Hit | None:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from agents9core.errors import TreeError
@@ -20,7 +21,7 @@ from agents9core.harness.rollout import Rollout, Rollouts, born_ms, exists, pars
 from agents9core.harness.threads import Choice, Held, Key, Thread, Tui, assign, choose, doubts, why_none
 from agents9core.lock import Locks, read_locks
 from agents9core.process import OpenFile, Process, ProcessTable, without_deleted
-from agents9core.remembered import Remembered
+from agents9core.remembered import Lately, Remembered
 from agents9core.session import Session, Source
 from agents9core.store import Root
 
@@ -30,9 +31,6 @@ SHARED_SECONDS = 0.04
 """How long one look at a daemon and its TUIs serves them all: a listing of many TUIs is one look."""
 SUBAGENTS_SECONDS = 0.5
 """How long a search for subagents serves: it looks at every rollout since the thread began."""
-KEPT_SECONDS = 10.0
-"""How long the place of a kept session serves: thousands may be read in a row."""
-_MOST_KEPT = 1 << 14
 _SETTLED_NS = 80_000_000
 """A lock younger than this may be a subagent's, whose rollout comes a moment later."""
 
@@ -86,7 +84,7 @@ class Codex:
         self._doubted: Remembered[str, dict[str, frozenset[Tui]]] = Remembered()
         """By home: the TUIs that each thread of its daemon may be of."""
         self._looks: Remembered[str, _Look] = Remembered()
-        self._kept: Remembered[tuple[str, str], tuple[float, Rollout]] = Remembered(_MOST_KEPT)
+        self._kept: Lately[tuple[str, str], Rollout] = Lately()
         self._subagent_names: Remembered[tuple[str, str], dict[str, str]] = Remembered()
         self._subagents: Remembered[tuple[str, str], tuple[float, dict[str, Session]]] = Remembered()
 
@@ -128,33 +126,21 @@ class Codex:
     def kept(self, home: str) -> dict[str, Source]:
         """Return the threads that somebody started, by id, each with its newest file."""
         threads = self._home(home).rollouts.threads()
-        looked = time.monotonic()
-        with self._lock:
-            for id, rollout in threads.items():
-                self._kept[home, id] = (looked, rollout)
+        self._kept.put({(home, id): rollout for id, rollout in threads.items()})
         return {id: Source(rollout.root, rollout.path) for id, rollout in threads.items()}
 
     def kept_session(self, home: str, id: str) -> Session | None:
         """Return a thread by its id, whoever has it open."""
         place = self._home(home)
-        rollout = self._kept_in(home, id) if parse_uuid(id) == id else None
+        if parse_uuid(id) != id:
+            return None
+        seek = partial(place.rollouts.newest, id, compressed=True)
+        rollout = self._kept.find((home, id), exists, seek)
         header = place.rollouts.first_header(rollout) if rollout else None
         if rollout is None or header is None or not header.own:
             return None
         session = _session(place, Thread(id, "kept", 0, rollout, header), "kept")
         return replace(session, started_ns=(born_ms(id) or 0) * 1_000_000 or header.started_ns)
-
-    def _kept_in(self, home: str, id: str) -> Rollout | None:
-        """Return a thread's newest file; where it was found lately, and still is, it need not be sought."""
-        now = time.monotonic()
-        looked, known = self._kept.get((home, id), (float("-inf"), None))
-        if known is not None and now - looked < KEPT_SECONDS and exists(known):
-            return known
-        rollout = self._home(home).rollouts.newest(id, compressed=True)
-        if rollout is not None:
-            with self._lock:
-                self._kept[home, id] = (now, rollout)
-        return rollout
 
     def _home(self, path: str) -> Home:
         with self._lock:

@@ -36,7 +36,7 @@ from agents9core.harness.rollout import born_ms, parse_uuid
 from agents9core.harness.sharing import Doubt, Wish, doubts, share_out, without_doubted
 from agents9core.harness.threads import Choice, Held, Key, Thread, choose
 from agents9core.process import OpenFile, Process, ProcessTable, without_deleted
-from agents9core.remembered import Remembered
+from agents9core.remembered import Lately, Remembered
 from agents9core.session import Session, Source
 
 Peers = Callable[[], Iterable[tuple[Process, str]]]
@@ -129,8 +129,7 @@ class Omp:
         self._models = Models()
         self._lock = threading.Lock()
         self._choices: Remembered[Key, Choice] = Remembered()
-        self._kept: Remembered[tuple[str, str], Transcript] = Remembered()
-        """Where sessions of these ids were found."""
+        self._kept: Lately[tuple[str, str], Transcript] = Lately()
         self._look = _Look(float("-inf"), {}, {})
         self._doubted: frozenset[Doubt] = frozenset()
 
@@ -159,14 +158,12 @@ class Omp:
 
     def kept_session(self, home: str, id: str) -> Session | None:
         """Return a session by the id in its name, whoever is in it."""
-        transcript = self._kept.get((home, id))
-        if transcript is None or not is_file(*transcript):
-            transcript = kept(home, id).get(id)
+        transcript = self._kept.find(
+            (home, id), lambda known: is_file(*known), lambda: kept(home, id).get(id)
+        )
         head = self._head(transcript) if transcript else None
         if transcript is None or head is None:
             return None
-        with self._lock:
-            self._kept[home, id] = transcript
         session = self._session("kept", transcript, ())
         return replace(session, id=id, started_ns=head.started_ns)
 

@@ -8,6 +8,7 @@ import pytest
 import zstandard
 
 from agents9core import kept as kept_module
+from agents9core import remembered
 from agents9core import resolver as resolver_module
 from agents9core import store as store_module
 from agents9core.errors import Denied, Gone, NotFound, Unavailable
@@ -26,7 +27,7 @@ def _every_look_is_fresh(monkeypatch):
     monkeypatch.setattr(resolver_module, "REUSE_SECONDS", -1)
     monkeypatch.setattr(kept_module, "REUSE_SECONDS", -1)
     monkeypatch.setattr(codex, "SUBAGENTS_SECONDS", -1)
-    monkeypatch.setattr(codex, "KEPT_SECONDS", -1)
+    monkeypatch.setattr(remembered, "LATELY_SECONDS", -1)
 
 
 @pytest.fixture
