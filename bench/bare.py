@@ -1,4 +1,4 @@
-"""A cheroot server of one line, with the settings of ours: what HTTP costs before anybody does anything.
+"""A cheroot server of one line: what its HTTP costs before anybody does anything.
 
 python -m bench.bare FILE BYTES     prints its port; /file is FILE, everything else a body of BYTES
 """
@@ -9,8 +9,9 @@ import sys
 from cheroot.wsgi import Server
 
 from davserver.content import CHUNK_BYTES
-from davserver.http import BACKLOG, THREADS
+from davserver.http import BACKLOG
 
+_THREADS = 8
 _TIMEOUT_SECONDS = 30
 
 
@@ -31,7 +32,7 @@ def main(path: str, count: str) -> None:
         return (file if environ["PATH_INFO"] == "/file" else small)(environ, start_response)
 
     server = Server(
-        ("127.0.0.1", 0), app, numthreads=THREADS, request_queue_size=BACKLOG, timeout=_TIMEOUT_SECONDS
+        ("127.0.0.1", 0), app, numthreads=_THREADS, request_queue_size=BACKLOG, timeout=_TIMEOUT_SECONDS
     )
     server.keep_alive_conn_limit = None
     server.prepare()

@@ -1,30 +1,32 @@
 """One client's connection: who it is, what came of it, what is still to be sent to it, and what it waits for.
 
-    parked in a handshake  of TLS; a worker takes each step of it, 10 s for all of them
-    parked for a request   until a whole one is in the inbox; 5 s from its first byte, else 408
-    with a worker          parse, answer (`request`, `gateway`); nothing here ever blocks on the client
-    parked in an answer    until the socket takes more, or until there is something to say
+    rests in a handshake   of TLS; each step of it is a turn, 10 s for all of them
+    rests for a request    until a whole one is in the inbox; 5 s from its first byte, else 408
+    has its turn           the exchange: the application's answer; nothing here ever blocks on the client
+    rests in an answer     until the socket takes more, or until there is something to say
+    leaves                 when it was answered before it had said all: what still comes is read away
 
 One of the modules of this door that know sockets.
 """
 
 import contextlib
+import logging
 import select
 import socket
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cheroot.server import HTTPConnection
-
-from davserver.environ import MAX_BODY_BYTES, Pause, Stranger
-from davserver.gate import Inbox
-from davserver.parker import Cause, Next, Rest
-from davserver.request import Request
+from davserver.answer import Answer, Refusal, text_answer
+from davserver.environ import MAX_BODY_BYTES, PEER, PEER_ADMITTED, STRANGER, WAKE, Stranger
+from davserver.exchange import ALWAYS, Exchange, last_words
+from davserver.inbox import Inbox
+from davserver.loop import Cause, Next, Rest
 
 if TYPE_CHECKING:
-    from davserver.http import Server
+    from davserver.http import HttpDoor
     from davserver.tls import TlsSocket
+
+logger = logging.getLogger(__name__)
 
 HANDSHAKE_SECONDS = 10
 """How long a client may take until it speaks TLS."""
@@ -34,6 +36,8 @@ REQUEST_SECONDS = 5
 """How long a request may take to arrive, from its first byte; then it is 408."""
 STALL_SECONDS = 600
 """How long a client may take nothing of an answer: a pager that is left alone for less loses no byte."""
+LEAVE_SECONDS = 2
+"""How long what a client still says is read away; to close before could undo the answer (RFC 9112, 9.6)."""
 MAX_HEADER_BYTES = 65536
 _RECEIVE_BYTES = 65536
 
@@ -41,7 +45,7 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class Outbox:
-    """What is to be sent: cheroot writes here as to a file, and `flush` sends what the socket takes."""
+    """What is to be sent: `flush` sends of it what the socket takes."""
 
     def __init__(self, sock: "socket.socket | TlsSocket") -> None:
         self._sock = sock
@@ -53,14 +57,21 @@ class Outbox:
             self._parts.append(memoryview(data))
 
     def flush(self) -> bool:
-        """Send without waiting; tell whether everything is sent. Raises OSError."""
+        """Send without waiting; tell whether everything is sent. Raises ConnectionError."""
         while self._parts:
             try:
                 sent = self._sock.sendmsg(self._parts)
             except BlockingIOError:
                 return False
+            except OSError as exc:
+                raise ConnectionAbortedError(exc.errno, "the client is gone") from exc
             self._drop(sent)
         return True
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether everything is sent."""
+        return not self._parts
 
     def _drop(self, sent: int) -> None:
         while self._parts and sent >= len(self._parts[0]):
@@ -69,156 +80,201 @@ class Outbox:
             self._parts[0] = self._parts[0][sent:]
 
 
-class Connection(HTTPConnection):
+class Connection:
     """A client's connection. Who it is does not change, so it is asked once."""
 
-    def __init__(self, server: "Server", sock: socket.socket, _makefile: Callable[..., Any]) -> None:
-        self.admitted = server.peers.admits(sock)
-        self.is_heard = self.admitted or server.hears_strangers
-        self.stranger = None if self.admitted else Stranger(server.peers.name_of(sock), self._is_there)
-        self.known_as = (self.stranger.name or "nobody") if self.stranger else ""
-        self.is_one_too_many = not self.admitted and not server.strangers.enter(self.known_as)
-        self._is_counted = not self.admitted and not self.is_one_too_many
+    def __init__(self, door: "HttpDoor", sock: socket.socket, bound_to: tuple[str, int]) -> None:
+        self._door = door
+        self._fd = sock.fileno()
+        self._socket: socket.socket | TlsSocket = sock
+        self._tls: TlsSocket | None = None
+        admitted = door.peers.admits(sock)
+        stranger = None if admitted else Stranger(door.peers.name_of(sock), self._is_there)
+        self._known_as = (stranger.name or "nobody") if stranger else ""
+        self._is_counted = not admitted and door.strangers.enter(self._known_as)
+        self.is_one_too_many = not admitted and not self._is_counted
         sock.settimeout(0)
-        self._tls = server.tls and server.tls.over(sock)
-        super().__init__(server, self._tls or sock, self._file)
+        if door.tls is not None:
+            self._socket = self._tls = door.tls.over(sock)
+        self._outbox = Outbox(self._socket)
+        is_heard = admitted or door.hears_strangers
+        self._inbox = Inbox(MAX_HEADER_BYTES, (MAX_BODY_BYTES + 1) * is_heard)
+        self._given: dict[str, Any] = {
+            **ALWAYS,
+            "SERVER_NAME": bound_to[0],
+            "SERVER_PORT": str(bound_to[1]),
+            "wsgi.url_scheme": door.scheme,
+            PEER_ADMITTED: admitted,
+            PEER: self._known_as,
+            STRANGER: stranger,
+            WAKE: self._wake,
+        }
         self._handshake = select.EPOLLIN if self._tls else 0
         """What the handshake waits for; 0 where there is none, or none any more."""
         self._accepted_at = time.monotonic()
-        self.is_known = self.is_woken = False
-        self.request: Request | None = None
-        """The request that is not answered to its end."""
-        self.pause: Pause | None = None
-        """What its answer waits for, where that is not the client."""
         self._begun_at: float | None = None
         """Since when a part of a request is here."""
-        server.open_connections.add(self)
+        self._left_at: float | None = None
+        """Since when it has nothing more to say."""
+        self.is_woken = False
+        self._exchange: Exchange | None = None
+        """The request that is not answered to its end."""
+        door.connections.add(self)
 
-    def _file(self, sock: "socket.socket | TlsSocket", mode: str, _size: int) -> Inbox | Outbox:
-        """Return what cheroot takes for the socket's files. The body of a stranger is not waited for."""
-        return Inbox(MAX_HEADER_BYTES, (MAX_BODY_BYTES + 1) * self.is_heard) if "r" in mode else Outbox(sock)
+    # -- its turn
 
-    # -- with a worker
+    @property
+    def goes_on(self) -> bool:
+        return self._exchange is not None
 
-    def RequestHandlerClass(self, server: "Server", conn: "Connection") -> Request:
-        """Return the request that is not answered yet, or the next one."""
-        return self.request or Request(server, conn)
-
-    def communicate(self) -> bool:
+    def work(self) -> bool:
         """Answer the next request, or go on; tell whether the connection stays."""
-        if self._handshake:
-            return self._shake()
-        stays: bool = super().communicate()  # type: ignore[no-untyped-call]
-        if self.request is not None:
-            return True
-        with contextlib.suppress(OSError):
-            self.wfile.flush()
-        self.rfile.begin_next()
-        self._begun_at = None
-        return stays
-
-    def _shake(self) -> bool:
-        """Go on with the handshake; tell whether the connection stays."""
         try:
-            self._handshake = self._tls.shake() if self._tls else 0
-        except OSError:
+            if self._tls is not None and self._handshake:
+                self._handshake = self._tls.shake()
+                return True
+            return self._answer()
+        except ConnectionError as exc:
+            logger.debug("a connection broke: %s", exc)
             return False
-        return True
 
-    def say_goodbye(self) -> None:
-        """Let the client know that an answer without a length is all there."""
-        if self._tls:
+    def _answer(self) -> bool:
+        exchange = self._exchange
+        if exchange is None:
+            try:
+                received = self._inbox.take()
+            except Refusal as exc:
+                return self._refuse(exc.answer)
+            self._begun_at = None
+            exchange = self._exchange = Exchange(received, self._door.app, self._given, self._outbox)
+        try:
+            if not exchange.go_on():
+                return True
+        except ConnectionError:
+            raise
+        except Exception:
+            logger.exception("an answer failed")
+            return not exchange.is_begun and self._refuse(text_answer(500, "500 Internal Server Error"))
+        self._let_go()
+        return exchange.keeps or self._say_goodbye(is_cut=exchange.is_cut)
+
+    def _let_go(self) -> None:
+        """Let go of the answer, finished or not."""
+        exchange, self._exchange = self._exchange, None
+        if exchange is not None:
+            exchange.close()
+
+    def _refuse(self, answer: Answer) -> bool:
+        """Give the last answer; tell whether the connection stays, to read away what comes."""
+        self._let_go()
+        self._outbox.write(last_words(answer))
+        self._outbox.flush()
+        return self._say_goodbye(is_cut=True)
+
+    def _say_goodbye(self, *, is_cut: bool) -> bool:
+        """Let the client know that this is all; where it *is_cut* short, stay to read away the rest."""
+        if self._tls is not None:
             self._tls.say_goodbye()
+        if is_cut:
+            self._left_at = time.monotonic()
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_WR)
+        return is_cut
 
-    def wake(self) -> None:
+    def _wake(self) -> None:
         """End the pause of its answer, or the next one; see `environ.WAKE`."""
-        self.server.parker.wake(self)
+        self._door.loop.wake(self)
 
     def _is_there(self) -> bool:
         """Tell whether the client has not closed its end."""
         looks = select.poll()
-        looks.register(self, select.POLLRDHUP)  # and what is always told: POLLHUP, POLLERR
+        looks.register(self._socket, select.POLLRDHUP)  # and what is always told: POLLHUP, POLLERR
         return not looks.poll(0)
 
-    # -- in the parker
+    # -- its rest
 
     def fileno(self) -> int:
-        return int(self.socket.fileno())
+        return self._fd
 
     @property
     def is_sending(self) -> bool:
         """Whether an answer is on its way that does not wait for something to say."""
-        return self.request is not None and self.pause is None
+        return self._exchange is not None and self._exchange.pause is None
 
     def rest(self) -> Rest | None:
-        now = time.monotonic()
+        if self._exchange is not None:
+            return self._rest_in_answer(self._exchange)
         if self._handshake:
             return Rest(self._handshake, self._accepted_at + HANDSHAKE_SECONDS)
-        if self.pause is not None:
-            return Rest(select.EPOLLRDHUP, now + self.pause.seconds, wakes=True)
-        if self.request is not None:
-            return Rest(select.EPOLLOUT, now + STALL_SECONDS)
-        if self.rfile.is_whole():
+        if self._left_at is not None:
+            return Rest(select.EPOLLIN, self._left_at + LEAVE_SECONDS)
+        if self._inbox.is_whole():
             return None
-        if not self.rfile.is_begun():
+        now = time.monotonic()
+        if not self._inbox.is_begun():
             return Rest(select.EPOLLIN, now + IDLE_SECONDS)
         if self._begun_at is None:
             self._begun_at = now
         return Rest(select.EPOLLIN, self._begun_at + REQUEST_SECONDS)
 
-    def roused(self, cause: Cause) -> Next:
-        if self._handshake:
-            return Next.WORK if cause is Cause.EVENT else Next.END
-        if self.pause is not None:
-            return Next.END if cause is Cause.EVENT else Next.WORK
-        if self.request is not None:
-            return Next.WORK if cause is Cause.EVENT else Next.END
-        if cause is Cause.DEADLINE:
-            if self.rfile.is_begun():
-                self._say("408 Request Timeout")
-            return Next.END
-        return self._receive()
+    def _rest_in_answer(self, exchange: Exchange) -> Rest | None:
+        if exchange.pause is not None:
+            return Rest(select.EPOLLRDHUP, time.monotonic() + exchange.pause.seconds, wakes=True)
+        if self._outbox.is_empty:
+            return None
+        return Rest(select.EPOLLOUT, time.monotonic() + STALL_SECONDS)
 
-    def end(self) -> None:
-        """Close it, and what its answer holds."""
-        try:
-            if self.request is not None:
-                self.request.drop()
-        finally:
-            self.close()
+    def roused(self, cause: Cause) -> Next:
+        if self._exchange is not None and self._exchange.pause is not None:
+            return Next.END if cause is Cause.EVENT else Next.WORK
+        if self._exchange is not None or self._handshake:
+            return Next.WORK if cause is Cause.EVENT else Next.END
+        if cause is Cause.EVENT:
+            return self._receive()
+        if self._inbox.is_begun() and self._left_at is None:
+            with contextlib.suppress(OSError):
+                self._outbox.write(last_words(text_answer(408, "408 Request Timeout")))
+                self._outbox.flush()
+        return Next.END
 
     def _receive(self) -> Next:
         try:
-            data = self.socket.recv(_RECEIVE_BYTES)
+            data = self._socket.recv(_RECEIVE_BYTES)
         except BlockingIOError:
             return Next.REST
         except OSError:
             return Next.END
         if not data:
             return Next.END
-        self.rfile.feed(data)
-        if self.rfile.is_whole():
+        if self._left_at is not None:
+            return Next.REST
+        self._inbox.feed(data)
+        if self._inbox.is_whole():
             return Next.WORK
-        if self.rfile.wants_continue():
-            self.wfile.write(CONTINUE)
-            self.wfile.flush()
+        if self._inbox.wants_continue():
+            self._outbox.write(CONTINUE)
+            with contextlib.suppress(ConnectionError):
+                self._outbox.flush()
         return Next.REST
 
-    def _say(self, status: str) -> None:
-        with contextlib.suppress(OSError):
-            Request(self.server, self).simple_response(status)
-            self.wfile.flush()
-
-    # -- at the end
+    # -- its end
 
     def cut(self) -> None:
-        """End it now, whatever a worker is doing with it."""
+        """End it now, whatever a thread is doing with it."""
         with contextlib.suppress(OSError):
-            self.socket.shutdown(socket.SHUT_RDWR)
+            self._socket.shutdown(socket.SHUT_RDWR)
 
-    def close(self) -> None:
+    def end(self) -> None:
+        """Close it, and what its answer holds."""
+        try:
+            self._let_go()
+        finally:
+            self._close()
+
+    def _close(self) -> None:
         if self._is_counted:
             self._is_counted = False
-            self.server.strangers.leave(self.known_as)
-        self.server.open_connections.discard(self)
-        super().close()
+            self._door.strangers.leave(self._known_as)
+        self._door.connections.discard(self)
+        self._inbox.close()
+        self._socket.close()

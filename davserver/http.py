@@ -1,140 +1,105 @@
-"""The HTTP listener: cheroot's server with our requests, our limits and our doorkeeper.
+"""The HTTP door: its listeners, its connections and the loop that sees to both.
 
-    HttpDoor.start → Server (one an address) → accept → Connection: who is it? (once)
-        → with TLS: Parker and worker by turns, until the handshake is done
-        → Parker, until a whole request is there → worker → Request → Gateway → application
-        → body, length or chunks; whenever the client takes no more, or nothing is to be said, → Parker
-        → Parker, for the next request
+    HttpDoor → Listener (one an address) → Connection: who is it? (once)
+        → with TLS: the handshake, a turn for each step
+        → Loop, until a whole request is there → its turn: Exchange → application
+        → body, length or chunks; whenever the client takes no more, or nothing is to be said, → Loop
+        → Loop, for the next request
 
-A worker never waits for a client, so clients that are slow, or say nothing, hold up nobody. One of the
-modules of this door that know sockets. An application is handed in, so nothing here knows the tree.
-Security headers come from `request`, since they belong on every answer, also where no application is asked.
+Nothing waits for a client, so clients that are slow, or say nothing, hold up nobody. One of the modules of
+this door that know sockets. An application is handed in, so nothing here knows the tree.
 """
 
 import contextlib
 import errno
 import logging
+import select
 import socket
-import threading
 import time
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 from wsgiref.types import WSGIApplication
 
-from cheroot import wsgi
-from cheroot.connections import ConnectionManager
-
 from davserver.address import Tcp
-from davserver.connection import MAX_HEADER_BYTES, Connection
-from davserver.gateway import Gateway
-from davserver.parker import Parker
+from davserver.connection import Connection
+from davserver.loop import Cause, Loop, Next, Rest
 from davserver.peer import Peers
 from davserver.strangers import Strangers
-from davserver.turns import Workers
 
 if TYPE_CHECKING:
     from davserver.tls import Tls
 
 logger = logging.getLogger(__name__)
 
-THREADS = 8
-"""They do nothing but work, and Python does it one at a time; more help only where disks are slow."""
 BACKLOG = 1024
-"""A client that finds it full asks again after a second: with cheroot's 5 every 100th of 32, and with 128
-whoever comes while 500 others do."""
+"""A client that finds it full asks again after a second: with 5 every 100th of 32, and with 128 whoever
+comes while 500 others do."""
 UNSENT_BYTES = 256 * 1024
 """What the kernel keeps of an answer beyond what is on its way; else some MB for each client that stalls."""
 STOP_GRACE_SECONDS = 1.0
 """What is being sent when the server stops may go on for this long."""
 STOP_LOOK_SECONDS = 0.01
 ACCEPT_PAUSE_SECONDS = 0.5
+_ACCEPTED_AT_ONCE = 16
 
-Address = tuple[str, int]
+Address: TypeAlias = tuple[str, int]
 
 
-class Server(wsgi.Server):
-    """One listening address."""
+class Listener:
+    """One listening address: a guest of the loop that brings others."""
 
-    ConnectionClass = Connection
-    keep_alive_conn_limit = None  # type: ignore[assignment]  # the stub forgets that None is no limit
-    max_request_header_size = MAX_HEADER_BYTES
+    is_woken = is_sending = goes_on = False
 
-    def __init__(
-        self,
-        listener: socket.socket,
-        app: WSGIApplication,
-        peers: Peers,
-        hears_strangers: bool,
-        strangers: Strangers,
-        tls: "Tls | None",
-    ) -> None:
-        address = listener.getsockname()[:2]
-        super().__init__(address, app, numthreads=THREADS, shutdown_timeout=1)
-        self.requests = Workers(self, THREADS)
-        self.gateway = Gateway
-        self.socket = listener
-        self.peers = peers
-        self.hears_strangers = hears_strangers
-        self.strangers = strangers
-        self.tls = tls
-        self.open_connections: set[Connection] = set()
-        self.parker: Parker[Connection] = Parker(self.requests.put)
+    def __init__(self, door: "HttpDoor", sock: socket.socket) -> None:
+        sock.settimeout(0)
+        self.address: Address = sock.getsockname()[:2]
+        self._door = door
+        self._socket = sock
+        self._fd = sock.fileno()
+        self._pauses_until = 0.0
 
-    def prepare(self) -> None:
-        """Start the workers. The socket listens already: cheroot would look for one of systemd's first."""
-        self._interrupt = None
-        self.socket.settimeout(1)
-        self._connections = ConnectionManager(self)  # which only accepts
-        self.requests.start()
-        self.parker.start()
-        self.ready = True
-        self._start_time = time.time()
+    def fileno(self) -> int:
+        return self._fd
 
-    def serve(self) -> None:
-        """Accept until stopped, whatever happens. Without a descriptor left, wait for one."""
-        while self.ready:
-            try:
-                self._connections.run(self.expiration_interval)
-            except OSError as exc:
-                logger.warning("cannot accept a client: %s", exc)
-                time.sleep(ACCEPT_PAUSE_SECONDS)
-            except Exception:
-                logger.exception("cannot accept a client")
-                time.sleep(ACCEPT_PAUSE_SECONDS)
+    def rest(self) -> Rest:
+        if time.monotonic() < self._pauses_until:
+            return Rest(0, self._pauses_until)
+        return Rest(select.EPOLLIN, float("inf"))
 
-    def process_conn(self, conn: Connection) -> None:
+    def roused(self, _cause: Cause) -> Next:
+        """Accept who is there. Whatever happens, go on; without a descriptor left, after a pause."""
+        try:
+            for _ in range(_ACCEPTED_AT_ONCE):
+                self._accept(self._socket.accept()[0])
+        except BlockingIOError:
+            pass
+        except ConnectionError as exc:
+            logger.debug("a client left before it was accepted: %s", exc)
+        except OSError as exc:
+            logger.warning("cannot accept a client: %s", exc)
+            self._pauses_until = time.monotonic() + ACCEPT_PAUSE_SECONDS
+        except Exception:
+            logger.exception("cannot accept a client")
+            self._pauses_until = time.monotonic() + ACCEPT_PAUSE_SECONDS
+        return Next.REST
+
+    def work(self) -> bool:
+        return True
+
+    def end(self) -> None:
+        self._socket.close()
+
+    def _accept(self, sock: socket.socket) -> None:
         """Let a new connection wait for its first request, but not one too many of a stranger."""
-        if conn.is_one_too_many:
-            conn.close()
+        try:
+            connection = Connection(self._door, sock, self.address)
+        except BaseException:
+            sock.close()
+            raise
+        if connection.is_one_too_many:
+            connection.end()
         else:
-            self.parker.park(conn)
-
-    def put_conn(self, conn: Connection) -> None:
-        """Let a connection wait: for its next request, or to go on with its answer."""
-        self.parker.park(conn)
-
-    def stop(self) -> None:
-        """Stop listening, let what is being sent go on for STOP_GRACE_SECONDS, end every connection."""
-        was_ready, self.ready = self.ready, False
-        if was_ready:
-            self._connections.stop()
-        self.socket.close()
-        if was_ready:
-            self._connections.close()
-            self._end_connections()
-            self.requests.stop(self.shutdown_timeout)
-        self.parker.stop()
-
-    def _end_connections(self) -> None:
-        self.parker.drain()
-        until = time.monotonic() + STOP_GRACE_SECONDS
-        while self.open_connections and time.monotonic() < until:
-            time.sleep(STOP_LOOK_SECONDS)
-        for connection in list(self.open_connections):
-            connection.cut()
-
-    def error_log(self, msg: str = "", level: int = logging.INFO, traceback: bool = False) -> None:
-        logger.log(level, "%s", msg, exc_info=traceback)
+            self._door.loop.welcome(connection)
 
 
 class HttpDoor:
@@ -154,38 +119,46 @@ class HttpDoor:
         them in. *tls*: speak TLS. Clients wait until `start`. Raises OSError, the address its filename.
         """
         with contextlib.ExitStack() as undo:
-            listeners = []
+            listening = []
             for host, port in addresses:
                 opened = _listen(host, port)
-                listeners += opened
-                for listener in opened:
-                    undo.callback(listener.close)
+                listening += opened
+                for sock in opened:
+                    undo.callback(sock.close)
             undo.pop_all()
+        self.app = app
+        self.peers = peers
+        self.hears_strangers = hears_strangers
+        self.tls = tls
         self.scheme = "https" if tls else "http"
-        strangers = Strangers()
-        self._servers = [
-            Server(listener, app, peers, hears_strangers, strangers, tls) for listener in listeners
-        ]
-        self._threads = [threading.Thread(target=server.serve, name="http-door") for server in self._servers]
+        self.strangers = Strangers()
+        self.connections: set[Connection] = set()
+        self.loop: Loop[Connection | Listener] = Loop()
+        self._listeners = [Listener(self, sock) for sock in listening]
 
     @property
     def addresses(self) -> Sequence[Address]:
         """The addresses in use, with the ports that were really taken."""
-        return [server.bind_addr for server in self._servers]
+        return [listener.address for listener in self._listeners]
 
     def start(self) -> None:
         """Answer from now on."""
-        for server, thread in zip(self._servers, self._threads, strict=True):
-            server.prepare()
-            thread.start()
+        for listener in self._listeners:
+            self.loop.welcome(listener)
+        if self._listeners:
+            self.loop.start()
 
     def stop(self) -> None:
         """Stop listening and end every connection, within STOP_GRACE_SECONDS and a little."""
-        stops = [threading.Thread(target=server.stop) for server in self._servers]
-        for thread in stops:
-            thread.start()
-        for thread in (*stops, *(thread for thread in self._threads if thread.ident)):
-            thread.join()
+        self.loop.drain()
+        until = time.monotonic() + STOP_GRACE_SECONDS
+        while self.connections and time.monotonic() < until:
+            time.sleep(STOP_LOOK_SECONDS)
+        for connection in list(self.connections):
+            connection.cut()
+        self.loop.stop()
+        for listener in self._listeners:
+            listener.end()
 
 
 def _listen(host: str, port: int) -> list[socket.socket]:

@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 from davserver.answer import Refusal
 
-_ABSOLUTE = re.compile(r"https?://([^/?#]*)(.*)", re.IGNORECASE | re.DOTALL)
+_ABSOLUTE = re.compile(r"https?://((?:\[[^][/?#]*\])?[^][/?#]*)((?:[/?#].*)?)", re.IGNORECASE | re.DOTALL)
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _NEVER_A_NAME = {"", ".", ".."}
 

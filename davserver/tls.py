@@ -46,8 +46,8 @@ class Tls:
             raise Unfit(f"cannot read {certificate} or {key}: {exc.strerror}") from exc
 
     def over(self, sock: socket.socket) -> "TlsSocket":
-        """Speak TLS over an accepted socket, which is the TlsSocket's from now on."""
-        return TlsSocket(sock, self._context)
+        """Speak TLS over an accepted socket, which is the TlsSocket's from now on. Raises OSError."""
+        return TlsSocket(self._context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False))
 
 
 def _check(path: str, mark: bytes, what: str) -> None:
@@ -73,17 +73,12 @@ def _has_passphrase(key: str) -> str:
 class TlsSocket:
     """An accepted socket with the face of a plain one that does not block."""
 
-    def __init__(self, sock: socket.socket, context: ssl.SSLContext) -> None:
+    def __init__(self, sock: ssl.SSLSocket) -> None:
         self._sock = sock
-        self._context = context
 
     def shake(self) -> int:
         """Go on with the handshake; return the events to wait for, 0 when it is done. Raises OSError."""
         try:
-            if not isinstance(self._sock, ssl.SSLSocket):
-                self._sock = self._context.wrap_socket(
-                    self._sock, server_side=True, do_handshake_on_connect=False
-                )
             self._sock.do_handshake()
         except ssl.SSLWantReadError:
             return select.EPOLLIN
@@ -124,9 +119,8 @@ class TlsSocket:
 
     def say_goodbye(self) -> None:
         """Let the client know that what it has is all there is (section 6.1)."""
-        if isinstance(self._sock, ssl.SSLSocket):
-            with contextlib.suppress(OSError, ValueError):
-                self._sock.unwrap()
+        with contextlib.suppress(OSError, ValueError):
+            self._sock.unwrap()
 
     def fileno(self) -> int:
         return self._sock.fileno()

@@ -10,7 +10,8 @@ import pytest
 from agents9core.memory import MemoryChat, MemoryDirectory
 from davserver import follow
 from davserver.app import App
-from davserver.http import THREADS, HttpDoor
+from davserver.http import HttpDoor
+from davserver.loop import THREADS
 from davserver.peer import Peers
 
 from .conftest import Client
@@ -165,7 +166,7 @@ def test_a_request_that_came_with_one_that_waits_is_answered_after_it(client, an
 
 def test_who_leaves_while_waiting_is_seen_and_forgotten(running, waiter, client, chat):
     assert client.get("/version").status == 200
-    connections = running[0]._servers[0].open_connections
+    connections = running[0].connections
     before = connections.copy()
     waiters = [waiter() for _ in range(20)]
     for one in waiters:

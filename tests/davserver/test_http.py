@@ -6,11 +6,12 @@ import threading
 import time
 
 import pytest
-from cheroot.connections import ConnectionManager
 
 from agents9core.memory import MemoryDirectory, MemoryFile
 from davserver.app import App
-from davserver.http import MAX_HEADER_BYTES, THREADS, HttpDoor
+from davserver.connection import MAX_HEADER_BYTES
+from davserver.http import HttpDoor
+from davserver.loop import THREADS
 from davserver.peer import Peers
 
 HOST = b"Host: localhost\r\n"
@@ -207,15 +208,15 @@ def test_a_response_is_never_split_by_what_was_asked(client):
 
 
 def test_without_descriptors_the_door_waits_and_then_goes_on(another, client, caplog, monkeypatch):
-    accepted = ConnectionManager._from_server_socket
+    accepted = socket.socket.accept
     trouble = iter([OSError(errno.EMFILE, "Too many open files"), RuntimeError("of the test")])
 
-    def accept(self, listener):
+    def accept(listener):
         for exc in trouble:
             raise exc
-        return accepted(self, listener)
+        return accepted(listener)
 
-    monkeypatch.setattr(ConnectionManager, "_from_server_socket", accept)
+    monkeypatch.setattr(socket.socket, "accept", accept)
     assert another().get("/version").status == 200
     assert [record.levelname for record in caplog.records] == ["WARNING", "ERROR"]
     caplog.clear()

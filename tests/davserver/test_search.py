@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agents9core.memory import MemoryChat, MemoryFile, MemoryReader
 from davserver import search
-from davserver.http import THREADS
+from davserver.loop import THREADS
 from davserver.search import TextSearch
 
 CHAT = "/active/claude/7/chat/"

@@ -13,7 +13,8 @@ import pytest
 from agents9core.memory import MemoryDirectory, MemoryFile
 from davserver import connection
 from davserver.app import App
-from davserver.http import THREADS, HttpDoor
+from davserver.http import HttpDoor
+from davserver.loop import THREADS
 from davserver.passwd import Unfit
 from davserver.peer import Peers
 from davserver.tls import Tls
@@ -193,16 +194,15 @@ def test_an_answer_without_a_length_ends_with_a_goodbye(connect):
 
 
 def test_what_clients_held_is_free_when_they_have_left(door, plain, connect):
-    server = door._servers[0]
-    eventually(lambda: not server.open_connections)
+    eventually(lambda: not door.connections)
     before = len(os.listdir("/proc/self/fd"))
     clients = [plain() for _ in range(20)] + [connect() for _ in range(20)]
     for sock in clients[25:]:
         sock.sendall(GET_LONG)
-    eventually(lambda: len(server.open_connections) == 40)
+    eventually(lambda: len(door.connections) == 40)
     for sock in clients:
         sock.close()
-    eventually(lambda: not server.open_connections)
+    eventually(lambda: not door.connections)
     assert len(os.listdir("/proc/self/fd")) <= before
 
 
