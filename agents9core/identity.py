@@ -2,21 +2,22 @@
 
 A number is a block, a hash of what the node stands for, and a leaf within the block: the messages of a
 transcript are its leaves, so 200,000 of them cost one hash and one check for collision. The hash is
-keyed by a random value of this run, so that nobody can aim at a collision.
+Python's own of bytes (SipHash, PEP 456), over a random prefix of this run: nobody can aim at a collision, also
+where PYTHONHASHSEED is set, and no module with a cryptographic one is loaded.
 """
 
-import hashlib
 import os
 
 LEAVES = 1 << 20
 """Leaves in a block: more than the messages an index holds, and room for a directory's own members."""
+_BLOCKS = (1 << 64) - LEAVES
 
 
 class PathNumbers:
     """Gives blocks out, each to one thing only, and the same one to the same thing."""
 
     def __init__(self) -> None:
-        self._secret = os.urandom(32)
+        self._secret = os.urandom(16)
         self._given: dict[int, int] = {0: 0}
         """Block to a second hash of what it was given to: some 100 bytes for each, also for a big store."""
 
@@ -24,9 +25,13 @@ class PathNumbers:
         """Return the number of what *key* names, the first of LEAVES that are its own; never 0."""
         attempt = 0
         while True:
-            digest = hashlib.blake2b(repr((attempt, key)).encode(), key=self._secret, digest_size=16).digest()
-            block = int.from_bytes(digest[:8], "little") & -LEAVES
-            owner = int.from_bytes(digest[8:], "little")
+            block, owner = _hashes(self._secret, repr((attempt, key)).encode())
+            block &= _BLOCKS
             if self._given.setdefault(block, owner) == owner:
                 return block
             attempt += 1
+
+
+def _hashes(secret: bytes, data: bytes) -> tuple[int, int]:
+    """Return two hashes that know nothing of each other."""
+    return hash(b"block" + secret + data), hash(b"owner" + secret + data)

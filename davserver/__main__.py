@@ -5,10 +5,11 @@ main
   ps      walks the same tree as any client and prints what its fact files say
   doctor  asks the Resolver for what each rung of an agent's ladder saw, and reads its transcript
   passwd  changes a password file, which `serve` reads for HTTP clients that it cannot know otherwise
+
+What only some commands need, they import when they run: half of a start is imports.
 """
 
 import argparse
-import getpass
 import grp
 import logging
 import os
@@ -29,18 +30,16 @@ from agents9core.resolver import Resolver
 from agents9core.tree import build_tree
 from davserver.address import Tcp, Unix, not_private, parse_listener, parse_tcp
 from davserver.app import App
-from davserver.doctor import Doctor, as_text
-from davserver.doctor import as_json as diagnoses_as_json
 from davserver.http import HttpDoor
 from davserver.log import log_to_stderr
 from davserver.ninep.server import Server
 from davserver.ninep.shape import Owner
-from davserver.passwd import PasswordFile, Unfit, set_password
-from davserver.password import Passwords
 from davserver.peer import Peers
 from davserver.ps import agents_of, anybody, as_json, as_table
+from davserver.unfit import Unfit
 
 if TYPE_CHECKING:
+    from davserver.password import Passwords
     from davserver.tls import Tls
 
 HTTP_DEFAULT = "127.0.0.1:8564"
@@ -185,6 +184,8 @@ def _ps(options: argparse.Namespace) -> int:
 
 
 def _doctor(options: argparse.Namespace) -> int:
+    from davserver.doctor import Doctor, as_json, as_text
+
     doctor = Doctor(_resolver(options))
     try:
         found = doctor.agents() if options.pid is None else [doctor.process(options.pid)]
@@ -192,7 +193,7 @@ def _doctor(options: argparse.Namespace) -> int:
         print(f"agents9: {exc}", file=sys.stderr)
         return 1
     if options.json:
-        return _write(diagnoses_as_json(found))
+        return _write(as_json(found))
     if found:
         return _write(as_text(found))
     print("agents9: no agent runs", file=sys.stderr)
@@ -200,6 +201,8 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _passwd(options: argparse.Namespace) -> int:
+    from davserver.passwd import set_password
+
     try:
         set_password(options.file, options.name, _new_password)
     except (Unfit, ValueError) as exc:
@@ -213,6 +216,8 @@ def _passwd(options: argparse.Namespace) -> int:
 
 def _new_password() -> bytes:
     """Ask for a password: twice at a terminal, else it is a line of the input. Raises ValueError."""
+    import getpass
+
     if not sys.stdin.isatty():
         return sys.stdin.buffer.readline().rstrip(b"\r\n")
     password = getpass.getpass("Password: ")
@@ -225,7 +230,7 @@ def _serve(options: argparse.Namespace) -> int:
     wanted = _wanted(options.http, [parse_tcp(HTTP_DEFAULT)])
     wanted_9p = _wanted(options.ninep, _ninep_defaults())
     try:
-        passwords = Passwords(PasswordFile(options.password_file).known) if options.password_file else None
+        passwords = _passwords(options.password_file)
         tls = _tls(options)
         _check_reach(wanted, is_safe=passwords is not None and tls is not None)
     except Unfit as exc:
@@ -258,13 +263,23 @@ def _serve(options: argparse.Namespace) -> int:
     return 0
 
 
+def _passwords(path: str | None) -> "Passwords | None":
+    """Return the passwords of a file. Raises Unfit."""
+    if path is None:
+        return None
+    from davserver.passwd import PasswordFile
+    from davserver.password import Passwords
+
+    return Passwords(PasswordFile(path).known)
+
+
 def _tls(options: argparse.Namespace) -> "Tls | None":
     """Return what the HTTP door speaks TLS with. Raises Unfit."""
     if options.tls_cert is None and options.tls_key is None:
         return None
     if options.tls_cert is None or options.tls_key is None:
         raise Unfit("--tls-cert and --tls-key go together")
-    from davserver.tls import Tls  # a start without TLS need not wait for ssl
+    from davserver.tls import Tls
 
     return Tls(options.tls_cert, options.tls_key)
 

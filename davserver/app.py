@@ -26,7 +26,6 @@ from davserver.follow import EVENTS, Followers, Look
 from davserver.guard import Guard
 from davserver.listing import JSON, listing_answer, message_objects, messages_answer, objects
 from davserver.page import PREFIX, Page, installed_directory
-from davserver.password import Passwords
 from davserver.pieces import Pieces
 from davserver.propfind import propfind
 from davserver.search import Searches
@@ -34,6 +33,8 @@ from davserver.target import Target, parse_target, split_absolute
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse
+
+    from davserver.password import Passwords
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +55,7 @@ class App:
     """
 
     def __init__(
-        self, root: Directory, hosts: Iterable[str] = (), passwords: Passwords | None = None
+        self, root: Directory, hosts: Iterable[str] = (), passwords: "Passwords | None" = None
     ) -> None:
         self._root = root
         self._guard = Guard(hosts, passwords)

@@ -7,11 +7,13 @@ A page of another site can make a browser send requests here, and can even rebin
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from davserver.answer import Refusal
 from davserver.environ import PEER_ADMITTED, STRANGER
-from davserver.password import Passwords
+
+if TYPE_CHECKING:
+    from davserver.password import Passwords
 
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^][:@/\s]+)(?::\d*)?")
@@ -25,7 +27,7 @@ class Guard:
     try at a password: there would be nothing to count his failures by.
     """
 
-    def __init__(self, hosts: Iterable[str], passwords: Passwords | None = None) -> None:
+    def __init__(self, hosts: Iterable[str], passwords: "Passwords | None" = None) -> None:
         self._passwords = passwords
         self._hosts = frozenset(_spelt(host) for host in (*_LOOPBACK_NAMES, *hosts))
 

@@ -3,9 +3,11 @@
 What it may do is fixed by its Content-Security-Policy: run its own script, and ask this server.
 """
 
-import hashlib
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from xxhash import xxh3_128_hexdigest
 
 from davserver.answer import Answer, Refusal, text_answer, whole
 from davserver.conditional import Validators, failed_precondition
@@ -35,14 +37,18 @@ class _Asset(NamedTuple):
 
 
 class Page:
-    """The files of the page, read once."""
+    """The files of the page, read once, when somebody asks for one."""
 
     def __init__(self, directory: Path) -> None:
-        self._assets = {
-            path.relative_to(directory).as_posix(): _Asset(
-                body, _TYPES[path.suffix], f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+        self._directory = directory
+
+    @cached_property
+    def _assets(self) -> dict[str, _Asset]:
+        return {
+            path.relative_to(self._directory).as_posix(): _Asset(
+                body, _TYPES[path.suffix], f'"{xxh3_128_hexdigest(body)}"'
             )
-            for path in sorted(directory.rglob("*"))
+            for path in sorted(self._directory.rglob("*"))
             if path.suffix in _TYPES
             for body in (path.read_bytes(),)
         }

@@ -9,14 +9,11 @@ import threading
 from collections.abc import Callable, Mapping
 
 from davserver.password import Hash, check_name, check_password, parse_file
+from davserver.unfit import Unfit
 
 logger = logging.getLogger("agents9")
 
 MAX_FILE_BYTES = 1 << 20
-
-
-class Unfit(Exception):
-    """The file cannot be used as it is; the text says what to do."""
 
 
 class PasswordFile:

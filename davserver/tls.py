@@ -18,7 +18,7 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from davserver.passwd import Unfit
+from davserver.unfit import Unfit
 
 RECORD_BYTES = 16384
 """What one record of TLS holds. A send that could not finish is tried again with the same bytes at its

@@ -1,6 +1,7 @@
 """Path numbers: one thing, one number, and never another's."""
 
-from hypothesis import given
+import pytest
+from hypothesis import given as drawn
 from hypothesis import strategies as st
 
 from agents9core import identity as identity_module
@@ -10,7 +11,7 @@ from agents9core.index import CAP
 KEYS = st.tuples(st.sampled_from(["a", "b"]), st.integers(0, 3) | st.none() | st.tuples(st.integers(0, 3)))
 
 
-@given(st.lists(KEYS))
+@drawn(st.lists(KEYS))
 def test_equal_keys_and_only_they_have_equal_blocks(keys):
     numbers = PathNumbers()
     blocks = [numbers.block(*key) for key in keys]
@@ -35,28 +36,28 @@ def test_nobody_can_tell_a_number_beforehand():
     assert PathNumbers().block("x") != PathNumbers().block("x")
 
 
-class Digests:
-    """Stands for blake2b, and gives these one after the other: the block's half and the owner's."""
+@pytest.fixture
+def given(monkeypatch):
+    """Let these be the hashes: the block's and the owner's."""
 
-    def __init__(self, *digests):
-        self._digests = iter(digests)
+    def give(*hashes):
+        left = iter(hashes)
+        monkeypatch.setattr(identity_module, "_hashes", lambda _secret, _data: next(left))
 
-    def __call__(self, data, key, digest_size):
-        block, owner = next(self._digests)
-        self._digest = block.to_bytes(8, "little") + owner.to_bytes(8, "little")
-        return self
-
-    def digest(self):
-        return self._digest
+    return give
 
 
-def test_a_number_that_was_given_is_not_given_to_another(monkeypatch):
-    digests = Digests((LEAVES, 1), (LEAVES, 2), (2 * LEAVES, 3), (LEAVES, 1))
-    monkeypatch.setattr(identity_module.hashlib, "blake2b", digests)
+def test_the_hashes_differ_with_data_secret_and_each_other():
+    made = [identity_module._hashes(secret, data) for secret in (b"a", b"b") for data in (b"", b"x")]
+    assert len({each for pair in made for each in pair}) == 8
+
+
+def test_a_number_that_was_given_is_not_given_to_another(given):
+    given((LEAVES, 1), (LEAVES, 2), (2 * LEAVES, 3), (LEAVES, 1))
     numbers = PathNumbers()
     assert [numbers.block(name) for name in "aba"] == [LEAVES, 2 * LEAVES, LEAVES]
 
 
-def test_zero_is_never_given(monkeypatch):
-    monkeypatch.setattr(identity_module.hashlib, "blake2b", Digests((1, 5), (LEAVES, 5)))
+def test_zero_is_never_given(given):
+    given((1, 5), (LEAVES, 5))
     assert PathNumbers().block("x") == LEAVES
