@@ -20,16 +20,17 @@ class LineScanner:
     def feed(self, data: bytes) -> list[tuple[int, int]]:
         """Return the lines that *data*, the bytes from `scanned` on, completes.
 
-        Each is told by where it begins and where its newline stands.
+        Each is told by where in *data* it begins, which is before it where it was begun earlier, and where
+        its newline stands.
         """
-        base = self.scanned
-        start = self.line_start
+        find = data.find
+        start = self.line_start - self.scanned
         spans = []
-        newline = data.find(b"\n")
+        newline = find(b"\n")
         while newline >= 0:
-            spans.append((start, base + newline))
-            start = base + newline + 1
-            newline = data.find(b"\n", newline + 1)
-        self.line_start = start
-        self.scanned = base + len(data)
+            spans.append((start, newline))
+            start = newline + 1
+            newline = find(b"\n", start)
+        self.line_start = self.scanned + start
+        self.scanned += len(data)
         return spans

@@ -1,6 +1,6 @@
 """From a line of a transcript to the messages in it: what every harness's reader shares.
 
-A harness gives one pure function, `read(object, raw) -> Record`, over the bytes of one JSON object. This
+A harness gives a `Reader`: what reads one JSON object, and many lines at once where each is one. This
 module finds the objects on a line, also on a damaged one (DESIGN section 4, "Damage"): a BOM, NULs and
 blanks before an object are skipped, glued objects are read one after the other, and what a strict
 parser refuses is mended and tried once more before it counts as skipped.
@@ -10,9 +10,9 @@ Pure: no files.
 
 import codecs
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -67,6 +67,11 @@ NOTHING = Record()
 """What most records say."""
 
 
+Span: TypeAlias = tuple[int, int]
+"""Where a line begins, and where it ends."""
+_OPEN, _CLOSE = b"{}"
+
+
 class Found(NamedTuple):
     """One object on a line: where it stands in the line, and what it says."""
 
@@ -85,30 +90,84 @@ class Reads(Protocol[Said]):
         """*raw*: take each text as the JSON string that stands in *data*; else as what that says, mostly."""
 
 
-Read: TypeAlias = Reads[Record]
+class Reader(Generic[Said]):
+    """Reads records in either of two ways that say the same."""
 
+    def __init__(
+        self,
+        decoded: type[msgspec.Struct],
+        as_raw: type[msgspec.Struct],
+        say: Callable[[Any], Said | None],
+        other: "Reader[Said] | None" = None,
+    ) -> None:
+        """*say*: from a struct to what it says; None: ask *other*. Of the two structs:
 
-def reader(
-    decoded: type[msgspec.Struct], as_raw: type[msgspec.Struct], say: Callable[[Any], Said]
-) -> Reads[Said]:
-    """Return what reads a record in either of two ways that say the same.
+        *decoded*: the shape that the harness writes, with each text decoded in the one pass that also checks
+        the line; nearly all are read so. *as_raw*: texts and contents are Raw, for what is raw or of another
+        shape; there an odd field costs itself only.
+        """
+        usual = msgspec.json.Decoder(decoded)
+        self._usual, self._usual_lines = usual.decode, usual.decode_lines
+        self._lenient = decoder(as_raw)
+        self._say = say
+        self._other = other
 
-    *decoded*: its struct in the shape that the harness writes, with each text decoded in the one pass that
-    also checks the line; nearly all are read so. *as_raw*: the struct in which texts and contents are Raw,
-    for what is raw or of another shape; there an odd field costs itself only.
-    """
-    usual = msgspec.json.Decoder(decoded).decode
-    lenient = decoder(as_raw)
+    def __call__(self, data: bytes, raw: bool = False, /) -> Said:
+        """Read one object: see `Reads`."""
+        said = self._read(data, raw)
+        if said is None:
+            assert self._other is not None  # noqa: S101 - else nobody says None
+            return self._other(data, raw)
+        return said
 
-    def read(data: bytes, raw: bool = False, /) -> Said:
+    def _read(self, data: bytes, raw: bool) -> Said | None:
         if not raw:
             try:
-                return say(usual(data))
+                return self._say(self._usual(data))
             except msgspec.ValidationError:
                 pass
-        return say(lenient(data))
+        return self._say(self._lenient(data))
 
-    return read
+    def lines(self, data: bytes, spans: Sequence[Span]) -> list[Said | None]:
+        """Read lines that stand one after the other in *data*; None for one that is not one object.
+
+        What takes most of the time is done for all of them at once, and the next thing then for all: that is
+        a fifth faster than line by line.
+        """
+        decoded = self._decoded(data, spans) if spans else []
+        if decoded is None:
+            return [self._single(data, span) for span in spans]
+        say, said = self._say, []
+        for line, span in zip(decoded, spans, strict=True):
+            try:
+                one = say(line)
+            except msgspec.ValidationError:
+                one = None
+            said.append(self._single(data, span) if one is None else one)
+        return said
+
+    def _decoded(self, data: bytes, spans: Sequence[Span]) -> list[Any] | None:
+        """Decode lines at once; None where that cannot be, or is not sure to give one object of each.
+
+        What begins and ends in braces and has a newline between them is one object before and one after it:
+        no value goes on so. Then each line has an object at least, and if they are as many as lines, one.
+        """
+        if not all(data[begin] == _OPEN and data[end - 1] == _CLOSE for begin, end in spans):
+            return None
+        try:
+            decoded = self._usual_lines(memoryview(data)[spans[0][0] : spans[-1][1]])
+        except (msgspec.DecodeError, RecursionError):
+            return None
+        return decoded if len(decoded) == len(spans) else None
+
+    def _single(self, data: bytes, span: Span) -> Said | None:
+        try:
+            return self(data[slice(*span)])
+        except (msgspec.DecodeError, RecursionError):
+            return None
+
+
+Read: TypeAlias = Reader[Record]
 
 
 _NOTHING = re.compile(rb"[\x00 \t\r]*+(?:\xef\xbb\xbf[\x00 \t\r]*+)?")
@@ -127,7 +186,7 @@ _DAMAGE = re.compile(
 surrogates, are matched so that they are passed over."""
 
 
-def find_records(line: bytes, read: Read) -> Iterator[Found | None]:
+def find_records(line: bytes, read: Reads[Record]) -> Iterator[Found | None]:
     """Yield the objects on a line that may be damaged; None at the end where something is skipped."""
     at = end = 0
     while (at := _begin(line, at)) < len(line):
@@ -142,7 +201,7 @@ def find_records(line: bytes, read: Read) -> Iterator[Found | None]:
         yield None
 
 
-def read_object(data: bytes, read: Read) -> Record | None:
+def read_object(data: bytes, read: Reads[Record]) -> Record | None:
     """Read one object, mended where it must be; None where nothing helps."""
     try:
         return read(data)
@@ -174,7 +233,7 @@ def _object_end(line: bytes, start: int) -> int:
     return 0
 
 
-def _mended(data: bytes, read: Read) -> Record | None:
+def _mended(data: bytes, read: Reads[Record]) -> Record | None:
     """Read an object that a strict parser refuses.
 
     Mending keeps every byte in its place, so that each part can be taken from the object as it stands. It

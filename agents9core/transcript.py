@@ -20,7 +20,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from agents9core.errors import Gone, Malformed, NotFound, TooLarge, Unavailable
 from agents9core.identity import PathNumbers
@@ -185,10 +185,10 @@ def _read_new_lines(file: OpenFile, progress: _Progress, base: int, index: ChatI
             return
         spans = scanner.feed(data)
         progress.witness.cover(data)
-        if spans and spans[0][0] < start:
-            _take_long_line(file, spans.pop(0), base, index)
-        view = cast(bytes, memoryview(data))  # a line is not copied: a reader takes any buffer
-        index.take_all([(view[begin - start : end - start], base + begin) for begin, end in spans])
+        if spans and spans[0][0] < 0:
+            begin, end = spans.pop(0)
+            _take_long_line(file, (start + begin, start + end), base, index)
+        index.take_all(data, spans, base + start)
     if file.limit is not None and scanner.line_start < scanner.scanned:
         _take_last_line(file, scanner, base, index)
 

@@ -23,7 +23,7 @@ from agents9core.blocks import (
     text_parts,
 )
 from agents9core.jsontext import safe_cut, unescape
-from agents9core.record import CALL, NOTHING, RESULT, TEXT, Message, Part, Record, reader
+from agents9core.record import CALL, NOTHING, RESULT, TEXT, Message, Part, Reader, Record
 
 TITLES = ("custom-title", "ai-title", "summary")
 """The facts that may be the title, the best first."""
@@ -82,26 +82,24 @@ class _Line(msgspec.Struct, Generic[Body], frozen=True, gc=False):
 _AnyLine: TypeAlias = _Line[Any]
 _DECODED = _Line[str | list[Block[str, Decoded]] | None]
 _RAW = _Line[Raw]
-_line = reader(_DECODED, _RAW, lambda line: line)
 
 
 def _own(line: _AnyLine) -> Record:
     return _aside(line) if line.isSidechain else _record(line)
 
 
-class SideChain:
+class SideChain(Reader[Record]):
     """Reads one side chain of a session's own file: its first record, and those that follow from it."""
 
     def __init__(self, begins: str) -> None:
+        super().__init__(_DECODED, _RAW, self._say_if_of_it)
         self._chain = {begins}
 
-    def __call__(self, data: bytes, raw: bool = False, /) -> Record:
-        """Return what a record says, if it is the chain's. Raises DecodeError or RecursionError."""
-        line = _line(data, raw)
+    def _say_if_of_it(self, line: _AnyLine) -> Record:
         if not line.isSidechain or not line.uuid or self._chain.isdisjoint((line.uuid, line.parentUuid)):
             return NOTHING
         self._chain.add(line.uuid)
-        return read_subagent(data, raw)
+        return _record(line)
 
 
 def _aside(line: _AnyLine) -> Record:
@@ -226,7 +224,7 @@ def _model(line: _AnyLine) -> tuple[tuple[str, str], ...]:
     return (("model", model),) if model and model != "<synthetic>" else ()
 
 
-read = reader(_DECODED, _RAW, _own)
-"""Reads one record of a session's own file."""
-read_subagent = reader(_DECODED, _RAW, _record)
-"""Reads one record of a subagent's file; there every record is a side chain."""
+read = Reader(_DECODED, _RAW, _own)
+"""Reads a session's own file."""
+read_subagent = Reader(_DECODED, _RAW, _record)
+"""Reads a subagent's file; there every record is a side chain."""

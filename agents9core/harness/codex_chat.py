@@ -29,7 +29,7 @@ from agents9core.blocks import (
     has,
     text_parts,
 )
-from agents9core.record import CALL, LITERAL, NOTHING, RESULT, Message, Part, Record, reader
+from agents9core.record import CALL, LITERAL, NOTHING, RESULT, Message, Part, Reader, Record
 
 _TURNS = {
     "task_started": "busy",
@@ -129,29 +129,17 @@ _AnyLine: TypeAlias = _Line[Any, Any]
 _ENCRYPTED = Part(LITERAL, b"[encrypted]")
 
 
-def read(data: bytes, raw: bool = False, /) -> Record:
-    """Return what one line of a rollout says; see `Read`."""
-    record = _wrapped(data, raw)
-    return _bare(data, raw) if record is _UNWRAPPED else record
-
-
-_UNWRAPPED = Record()
-"""What a line says that is no wrapper around an item."""
-
-
-def _say(line: _AnyLine) -> Record:
-    if line.payload is None:
-        return _UNWRAPPED
+def _say(line: _AnyLine) -> Record | None:
+    """Return what a line says; None where it is no wrapper around an item."""
+    item = line.payload
+    if item is None:
+        return None
     take = _LINES.get(line.type or "")
-    return take(line, line.payload) if take else NOTHING
+    return take(line, item) if take else NOTHING
 
 
 def _say_bare(item: _AnyItem) -> Record:
     return Record(_said_by_item(item), item.timestamp)
-
-
-_wrapped = reader(_Line[str, Decoded], _Line[Raw, Raw], _say)
-_bare = reader(_Item[str, Decoded], _Item[Raw, Raw], _say_bare)
 
 
 def _response_item(line: _AnyLine, item: _AnyItem) -> Record:
@@ -292,3 +280,8 @@ def _role_by_marks(text: str) -> str:
 
 def _said(role: str, parts: list[Part]) -> list[Message]:
     return [Message(role, parts)] if parts else []
+
+
+_bare = Reader(_Item[str, Decoded], _Item[Raw, Raw], _say_bare)
+read = Reader(_Line[str, Decoded], _Line[Raw, Raw], _say, _bare)
+"""Reads a rollout."""

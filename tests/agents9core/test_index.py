@@ -12,6 +12,7 @@ from agents9core import index as index_module
 from agents9core import render as render_module
 from agents9core.harness import claude_chat, codex_chat
 from agents9core.index import ChatIndex
+from agents9core.lines import LineScanner
 from tests.agents9core.chatlines import index_of, line, text_of
 
 DATA = Path(__file__).parents[1] / "data"
@@ -211,10 +212,10 @@ def test_ids_never_move_as_a_file_grows(lines, choice):
 
 @given(st.lists(LINES, max_size=9))
 def test_lines_taken_together_are_lines_taken_one_by_one(lines):
-    at = [sum(map(len, lines[:number])) for number in range(len(lines))]
+    data = b"".join(lines)
     together = ChatIndex(claude_chat.read, 0)
-    together.take_all([(memoryview(one)[:-1], where) for one, where in zip(lines, at, strict=True)])
-    singly = index_of(claude_chat.read, b"".join(lines))
+    together.take_all(data, LineScanner().feed(data), 0)
+    singly = index_of(claude_chat.read, data)
     assert rows(together) == rows(singly)
     assert (together.skipped, together.skipped_at) == (singly.skipped, singly.skipped_at)
 

@@ -34,7 +34,7 @@ def test_any_cuts_give_the_same_lines(data, choice):
     scanner = LineScanner()
     spans = []
     for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True):
-        spans += scanner.feed(data[start:end])
+        spans += [(start + begin, start + newline) for begin, newline in scanner.feed(data[start:end])]
     assert spans == LineScanner().feed(data)
 
 
@@ -49,5 +49,8 @@ def test_an_unfinished_line_waits_where_it_began():
     assert (scanner.line_start, scanner.scanned) == (2, 4)
 
 
-def test_offsets_go_on_from_where_the_scan_began():
-    assert LineScanner(100).feed(b"a\nb\n") == [(100, 101), (102, 103)]
+def test_a_line_that_was_begun_before_begins_before_the_data():
+    scanner = LineScanner(100)
+    scanner.feed(b"ab")
+    assert scanner.feed(b"c\nd\ne") == [(-2, 1), (2, 3)]
+    assert (scanner.line_start, scanner.scanned) == (106, 107)

@@ -11,6 +11,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agents9core import index as index_module
 from agents9core import lines as lines_module
 from agents9core import standing as standing_module
 from agents9core import transcript as transcript_module
@@ -18,7 +19,7 @@ from agents9core.errors import Denied, Gone, Malformed, NotFound, Unavailable
 from agents9core.harness import claude_chat, codex_chat
 from agents9core.identity import PathNumbers
 from agents9core.record import read_object
-from agents9core.render import make, render
+from agents9core.render import make, measure, render
 from agents9core.resolver import REUSE_SECONDS
 from agents9core.session import Session, Source
 from agents9core.store import Root
@@ -112,18 +113,19 @@ def test_a_look_does_not_wait_for_a_scan(scene):
     assert looked == [scene.identity()]
 
 
-def test_a_scan_that_fails_midway_loses_nothing(scene):
+def test_a_scan_that_fails_midway_loses_nothing(scene, monkeypatch):
     scene.path.write_bytes(said("one") + said("two"))
     calls = []
 
-    def fails_once(data):
-        calls.append(data)
+    def fails_once(parts, is_prose):
+        calls.append(parts)
         if len(calls) == 2:
             raise MemoryError
-        return claude_chat.read(data)
+        return measure(parts, is_prose)
 
+    monkeypatch.setattr(index_module, "measure", fails_once)
     with pytest.raises(MemoryError):
-        scene.identity(read=fails_once)
+        scene.identity()
     assert scene.texts() == ["one", "two"]
 
 
@@ -925,13 +927,17 @@ def test_a_long_first_scan_holds_up_nobody_elses_transcript(scene, tmp_path):
     slow.write_bytes(said("slow"))
     scene.path.write_bytes(said("quick"))
 
-    def read_slowly(data):
-        reading.set()
-        assert go_on.wait(10)
-        return claude_chat.read(data)
+    class ReadsSlowly:
+        def __call__(self, data):
+            return claude_chat.read(data)
+
+        def lines(self, data, spans):
+            reading.set()
+            assert go_on.wait(10)
+            return claude_chat.read.lines(data, spans)
 
     reader = threading.Thread(
-        target=scene.texts, args=(Source(scene.root, (slow.name,)),), kwargs={"read": read_slowly}
+        target=scene.texts, args=(Source(scene.root, (slow.name,)),), kwargs={"read": ReadsSlowly()}
     )
     reader.start()
     assert reading.wait(10)
