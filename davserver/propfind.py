@@ -39,7 +39,7 @@ def propfind(node: Node, href: str, environ: dict[str, Any], pieces: Pieces) -> 
     depth = environ.get("HTTP_DEPTH", "infinity").strip().lower()
     if depth not in ("0", "1", "infinity"):
         raise Refusal(400, "Depth is 0 or 1 here")
-    template = _template(parse_asked(environ["wsgi.input"].read(MAX_BODY_BYTES + 1)))
+    template = _template(parse_asked(_body(environ)))
     if depth == "infinity":
         return _INFINITE
     headers = [("Content-Type", XML)]
@@ -47,6 +47,18 @@ def propfind(node: Node, href: str, environ: dict[str, Any], pieces: Pieces) -> 
         headers.append(("Content-Location", href + "/"))  # section 5.2
     chunks = _multistatus(node, href, template, pieces if depth == "1" else None)
     return Answer(207, headers, begun(chunks))
+
+
+def _body(environ: dict[str, Any]) -> bytes:
+    """Return the body; of one that was not called for, as it says that it is too long, nothing has come."""
+    _check_length(int(environ.get("CONTENT_LENGTH", 0)))
+    body: bytes = environ["wsgi.input"].read(MAX_BODY_BYTES + 1)
+    return body
+
+
+def _check_length(nbytes: int) -> None:
+    if nbytes > MAX_BODY_BYTES:
+        raise Refusal(413, "A PROPFIND body may have 64 KiB")
 
 
 def _template(asked: Asked) -> Template:
@@ -58,8 +70,7 @@ def _template(asked: Asked) -> Template:
 
 def parse_asked(body: bytes) -> Asked:
     """Return what the XML *body* asks for; an empty one asks for everything. Raises Refusal."""
-    if len(body) > MAX_BODY_BYTES:
-        raise Refusal(413, "A PROPFIND body may have 64 KiB")
+    _check_length(len(body))
     if not body.strip():
         return Asked(None)
     root = _parsed(body)

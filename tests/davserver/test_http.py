@@ -8,6 +8,7 @@ import time
 import pytest
 
 from agents9core.memory import MemoryDirectory, MemoryFile
+from davserver import connection
 from davserver.app import App
 from davserver.connection import MAX_HEADER_BYTES
 from davserver.http import HttpDoor
@@ -119,6 +120,39 @@ def test_a_chunked_propfind_body_over_64_kib_is_too_large(client):
         b"PROPFIND / HTTP/1.1\r\nDepth: 0\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n" + chunk * 17
     )
     assert client.reply().status == 413
+
+
+@pytest.mark.parametrize(("method", "status"), [("PROPFIND", 413), ("PUT", 405), ("GET", 200)])
+def test_a_body_that_is_too_long_is_not_called_for(client, method, status):
+    client.send(
+        method.encode() + b" /version HTTP/1.1\r\nDepth: 0\r\nExpect: 100-continue\r\n"
+        b"Content-Length: 1000000\r\n" + HOST + b"\r\n"
+    )
+    reply = client.reply(method)
+    assert (reply.status, reply["Connection"]) == (status, "close")
+
+
+def test_an_answer_is_not_undone_by_what_nobody_reads(client):
+    """RFC 9112 section 9.6: a connection that is closed with bytes unread is reset."""
+    client.send(b"PUT /version HTTP/1.1\r\n" + HOST + b"Content-Length: 100000000\r\n\r\n" + b"x" * 70000)
+    time.sleep(0.2)
+    client.send(b"x" * 2_000_000)
+    assert client.reply().status == 405
+    assert client.ended()
+
+
+def test_who_says_more_and_more_is_left_in_the_end(another, monkeypatch):
+    monkeypatch.setattr(connection, "LEAVE_SECONDS", 0.3)
+    one = another()
+    one.send(b"PUT /version HTTP/1.1\r\n" + HOST + b"Content-Length: 100000000\r\n\r\n" + b"x" * 70000)
+
+    def go_on():
+        while True:
+            one.send(b"x")
+            time.sleep(0.02)
+
+    with pytest.raises(ConnectionError):
+        go_on()
 
 
 def test_who_waits_for_100_continue_is_told_to_go_on(client):

@@ -25,6 +25,7 @@ WHOLE = {
     "chunks with the end inside": CHUNKED + b"5\r\n0\r\n\r\n\r\n0\r\n\r\n",
     "trailers": CHUNKED + b"1\r\na\r\n0\r\nX: y\r\nZ: w\r\n\r\n",
     "chunks as far as they are wanted": CHUNKED + b"%x\r\n" % (BODY - 1) + b"x" * (BODY - 1) + b"\r\nff\r\nx",
+    "a body that is too long to be called for": GET + b"Expect: 100-continue\r\nContent-Length: 101\r\n\r\n",
     "chunks in an old request": OLD + b"Transfer-Encoding: chunked\r\n\r\n",
     "a length in an old request": OLD + b"Content-Length: 2\r\n\r\nab",
 }
@@ -42,7 +43,6 @@ REFUSED = {
     "an old request with two versions": b"GET / HTTP/1.0 HTTP/1.1\r\n\r\n",
     "a version that is to come": b"GET / HTTP/2.0\r\n\r\n",
     "a head without end": GET + b"X: " + b"x" * (HEAD - len(GET) - 2),
-    "a body that is too long to be called for": GET + b"Expect: 100-continue\r\nContent-Length: 101\r\n\r\n",
     "a target without end": b"GET /" + b"x" * (HEAD - 4),
 }
 """What is whole at its last byte since nothing that could follow would make it right."""
@@ -59,11 +59,10 @@ BODIES = {
     "a length in an old request": b"ab",
 }
 """Of the others it is empty."""
-CUT = {"as much as is wanted", "chunks as far as they are wanted"}
+CUT = {"as much as is wanted", "chunks as far as they are wanted", "a body that is too long to be called for"}
 STATUS = {
     "another coding": 501,
     "a version that is to come": 505,
-    "a body that is too long to be called for": 413,
     "a head without end": 413,
     "a target without end": 414,
 }

@@ -30,7 +30,8 @@ MESSAGE = "/active/claude/601/chat/00000000-user"
 AS_USER = "import os; os.setgroups([]); os.setgid({0}); os.setuid({0})\n"
 SERVE = (
     # These are out of that user's reach later.
-    "import sys, encodings.ascii, encodings.idna, encodings.latin_1, encodings.utf_16_le\n"
+    "import sys, encodings.ascii, encodings.idna, encodings.latin_1, encodings.utf_16_le, locale\n"
+    "import davserver.passwd\n"
     "from davserver.__main__ import main\n" + AS_USER.format(OWNER) + "sys.exit(main(sys.argv[1:]))"
 )
 ATTACH = b"".join(
