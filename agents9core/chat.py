@@ -1,7 +1,6 @@
 """The nodes of a chat: its messages, their directory, and the transcript itself."""
 
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import overload
 
@@ -18,7 +17,7 @@ from agents9core.statx import FileStat
 from agents9core.transcript import OpenFile, Visit
 
 _TRANSCRIPT_LEAF = LEAVES - 1
-_NAME = re.compile(r"[0-9]{8}(?=-)")
+_DIGITS = 8
 _SLICE = 256
 
 
@@ -96,14 +95,21 @@ class ChatDirectory(Chat):
         return ChatMessages(visit.name, visit.number, visit.index)
 
     def walk(self, name: str) -> Node:
-        spelled = _NAME.match(name)
-        visit = self._look()
-        if spelled is None or visit is None or visit.index is None or self._held is None:
+        return self.step(name)[0]
+
+    def step(self, name: str) -> tuple[Node, Stat]:
+        held, visit = self._held, self._look()
+        if visit is None or visit.index is None or held is None:
             raise NotFound(name)
-        id_ = int(spelled[0])
-        if id_ >= len(visit.index) or name != f"{id_:08d}-{visit.index.kind(id_)}":
+        index, number = visit.index, visit.number
+        try:
+            id_ = int(name[:_DIGITS])
+        except ValueError:
+            raise NotFound(name) from None
+        if not 0 <= id_ < len(index) or name != f"{id_:08d}-{index.kind(id_)}":
             raise NotFound(name)
-        return MessageFile(name, self._held, visit.number, id_)
+        stat = Stat(number + id_, 1, False, index.size(id_), index.time(id_))
+        return MessageFile(name, held, number, id_), stat
 
     def watch(self, wake: Callable[[], None]) -> Callable[[], None]:
         seat = self._seat
@@ -137,15 +143,16 @@ class MessageFile(File):
         self._id = id_
 
     def stat(self) -> Stat:
-        index = chat_index(self._held.visit(), self._id)
-        return Stat(self._number + self._id, 1, False, index.size(self._id), index.time(self._id))
+        index = self._held.visit().index
+        id_ = self._id
+        if index is None or id_ >= len(index):
+            raise Gone("the transcript was rewritten")
+        return Stat(self._number + id_, 1, False, index.size(id_), index.time(id_))
 
     def open(self) -> Reader:
-        visit = self._held.visit()
-        index = chat_index(visit, self._id)
-        place = index.place(self._id)
+        place = chat_index(self._held.visit(), self._id).place(self._id)
         if place.pieces is None:
-            return ShortReader(self._held, rendered(visit, index, place))
+            return ShortReader(self._held, place)
         return LongReader(self._held, place, place.pieces)
 
 
@@ -168,15 +175,27 @@ def rendered(visit: Visit, index: ChatIndex, place: Place) -> bytes:
 
 
 class ShortReader(Reader):
-    """The bytes of a message whose object is at most a mebibyte: held whole while it is open."""
+    """The bytes of a message whose object is at most a mebibyte: held whole once one was asked for."""
 
-    def __init__(self, held: Held, text: bytes) -> None:
+    def __init__(self, held: Held, place: Place) -> None:
         self._held = held
-        self._text = text
+        self._place = place
+        self._text: bytes | None = None
+
+    def prepare(self) -> None:
+        if self._text is None:
+            self._text = self._rendered(self._held.visit())
 
     def read(self, offset: int, count: int) -> bytes:
-        self._held.visit(scan=False)
+        if offset >= self._place.size or count <= 0:
+            return b""
+        visit = self._held.visit(scan=self._text is None)
+        if self._text is None:
+            self._text = self._rendered(visit)
         return self._text[offset : offset + count]
+
+    def _rendered(self, visit: Visit) -> bytes:
+        return rendered(visit, chat_index(visit), self._place)
 
 
 class LongReader(Reader):

@@ -49,6 +49,12 @@ class KeptSessions:
                 return session
         raise Gone(f"{harness}/{id}")
 
+    def reusable(self, harness: str, id: str) -> float:
+        """Return until when the last answer about a session may be used again, by `time.monotonic`."""
+        with self._lock:
+            known = self._answers.get((harness, id))
+        return known[0] + REUSE_SECONDS if known else 0.0
+
     def subagents(self, harness: str, session: Session) -> Mapping[str, Session]:
         """Return the subagents that a session has started, by a name that never changes."""
         return self._resolver.finder(harness).subagents(session)

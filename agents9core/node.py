@@ -74,6 +74,12 @@ class Reader(ABC):
         A short answer is not the end. Raises Gone when the bytes can no longer be served.
         """
 
+    def prepare(self) -> None:  # noqa: B027 - most readers have nothing to prepare
+        """Do what makes the first read quick, where that takes time: a door calls it when nobody waits.
+
+        May be left out. Raises as `read` does, which then raises the same.
+        """
+
     def close(self) -> None:  # noqa: B027 - most readers hold nothing
         """Let go of what the reader holds. Called once; the reader is not used after it."""
 
@@ -105,6 +111,11 @@ class Directory(Node):
     @abstractmethod
     def walk(self, name: str) -> Node:
         """Return the member *name*: one spelling, no `.` or `..`. Raises NotFound, or Gone."""
+
+    def step(self, name: str) -> tuple[Node, Stat]:
+        """Walk to a member and look at it, at once where that is cheaper. Raises NotFound, or Gone."""
+        node = self.walk(name)
+        return node, node.stat()
 
     def one_request(self) -> AbstractContextManager[object]:
         """Let what is done within be answered from one look at each thing. Asked of the top of a tree."""

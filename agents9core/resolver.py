@@ -140,6 +140,11 @@ class Resolver:
             raise NotFound(f"{harness}/{pid}")
         return agent
 
+    def reusable(self, agent: Agent) -> float:
+        """Return until when the last answer about an agent may be used again, by `time.monotonic`."""
+        known = self._answers.get(agent)
+        return known.asked + REUSE_SECONDS if known else 0.0
+
     def session(self, agent: Agent) -> Session:
         """Return the session that an agent is in now. Raises Gone when its process has ended."""
         known = self._recent(agent)

@@ -5,8 +5,10 @@ recycled pid, a `/clear` or an ended process is noticed wherever the node was ke
 """
 
 import threading
+import time
+import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
@@ -36,26 +38,14 @@ class Desk:
         self.numbers = numbers
         self.transcripts = transcripts
         self.watching = Watching()
-        self._request = _Request()
+        self.request = Request()
 
     def one_request(self) -> AbstractContextManager[object]:
         """Keep each visit until the end, and answer the next one to the same seat from it."""
-        return self._request
-
-    def visit(self, seat: "Seat", scan: bool) -> Visit | None:
-        """Visit a seat, or give the visit that this request has made already."""
-        visits = self._request.visits
-        if visits is None:
-            return seat.look(scan)
-        visit = visits.get(seat.key)
-        if visit is None or (scan and visit.index is None):
-            visit = seat.look(scan)
-            if visit is not None and (len(visits) < VISITS_KEPT or seat.key in visits):
-                visits[seat.key] = visit
-        return visit
+        return self.request
 
 
-class _Request(threading.local):
+class Request(threading.local):
     """The request that a thread is answering."""
 
     visits: dict[tuple[object, ...], Visit] | None = None
@@ -80,10 +70,16 @@ class Seat(ABC):
     """When its process started; 0 where it has none."""
     shows: frozenset[str]
     """The members that its directory may have."""
+    _last: tuple[float, Callable[[], Visit | None]] = (0.0, lambda: None)
+    """The last visit, while somebody else holds it, and until when it may be given again if nothing moved."""
 
     @abstractmethod
     def session(self) -> Session:
         """Return the session that is held now. Raises Gone when the seat itself has ended."""
+
+    def reusable(self) -> float:
+        """Return until when `session` would answer the same again, by `time.monotonic`; 0: unknown."""
+        return 0.0
 
     def subagents(self, chains: Iterable[str]) -> "Mapping[str, Seat]":
         """Return the seats of the subagents that the session has started, by name. Raises Gone.
@@ -107,20 +103,34 @@ class Seat(ABC):
     def visit(self, scan: bool = True) -> Visit | None:
         """Open the session's transcript; None where there is none yet, or no plain file.
 
-        *scan*: bring the index up to date too. Raises Gone, Denied, Unavailable.
+        *scan*: bring the index up to date too. A visit that this request has made already is given again.
+        Raises Gone, Denied, Unavailable.
         """
-        return self.desk.visit(self, scan)
+        visits = self.desk.request.visits
+        if visits is None:
+            until, last = self._last
+            visit = last() if time.monotonic() < until else None
+            has_it = visit is not None and (visit.index is not None or not scan)
+            return visit if visit and has_it and visit.stands() else self.look(scan)
+        visit = visits.get(self.key)
+        if visit is None or (scan and visit.index is None):
+            visit = self.look(scan)
+            if visit is not None and (len(visits) < VISITS_KEPT or self.key in visits):
+                visits[self.key] = visit
+        return visit
 
     def look(self, scan: bool) -> Visit | None:
         """Open the session's transcript as `visit` does, whatever was looked at before."""
-        session = self.session()
+        until, session = self.reusable(), self.session()
         if not session.sources:
             return None
         read = self.reading.read if scan and self.reading else None
         try:
-            return self.desk.transcripts.visit(session, read, self.has_ended)
+            visit = self.desk.transcripts.visit(session, read, self.has_ended)
         except (NotFound, Malformed):
             return None
+        self._last = (min(until, visit.until), weakref.ref(visit))
+        return visit
 
 
 class Held(NamedTuple):

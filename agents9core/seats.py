@@ -59,6 +59,9 @@ class AgentSeat(_HarnessSeat):
     def session(self) -> Session:
         return self._resolver.session(self._agent)
 
+    def reusable(self) -> float:
+        return self._resolver.reusable(self._agent)
+
     def cwd(self, session: Session) -> str | None:
         return self._resolver.cwd(self._agent)
 
@@ -95,6 +98,9 @@ class KeptSeat(_HarnessSeat):
 
     def session(self) -> Session:
         return self._kept.session(self._harness.name, self._id)
+
+    def reusable(self) -> float:
+        return self._kept.reusable(self._harness.name, self._id)
 
     def has_ended(self) -> bool:
         return not self._kept.is_running(self._harness.name, self.session())

@@ -31,15 +31,19 @@ class Standing(Generic[V]):
         self._lock = threading.Lock()
         self._is_swept = False
 
+    def until(self) -> float:
+        """Return until when a visit may stand whose files are opened now, by `time.monotonic`."""
+        return time.monotonic() + STANDS_SECONDS
+
     def get(self, key: object) -> V | None:
         """Return a visit that is young enough."""
         found = self._visits.get(key)
         return found[1] if found and time.monotonic() < found[0] else None
 
-    def put(self, key: object, visit: V, opened: float) -> None:
-        """Keep a visit whose files were opened at *opened*."""
+    def put(self, key: object, visit: V, until: float) -> None:
+        """Keep a visit; *until*: what `until` gave before its files were opened."""
         with self._lock:
-            self._visits[key] = (opened + STANDS_SECONDS, visit)
+            self._visits[key] = (until, visit)
             self._visits.move_to_end(key)
             if len(self._visits) > _MOST:
                 self._visits.popitem(last=False)

@@ -7,6 +7,7 @@ import ctypes
 import os
 import stat as modes
 import struct
+from operator import attrgetter
 from typing import NamedTuple
 
 _statx = ctypes.CDLL(None, use_errno=True).statx
@@ -16,6 +17,9 @@ _AT_SYMLINK_NOFOLLOW = 0x100
 _AT_EMPTY_PATH = 0x1000
 _BASIC_AND_BTIME = 0xFFF
 _BTIME = 0x800
+moves = attrgetter("st_size", "st_mtime_ns", "st_ctime_ns", "st_nlink")
+"""Of an `os.stat_result` what a FileStat has from MOVES on: any change of a file moves one of them."""
+MOVES = 4
 _LAYOUT = struct.Struct("<I I Q I I I H 2x Q Q Q Q q I 4x q I 4x q I 4x q I 4x I I I I")
 
 
@@ -25,12 +29,12 @@ class FileStat(NamedTuple):
     dev: int
     ino: int
     mode: int
+    btime_ns: int | None
+    """Birth; None where the file system keeps none."""
     size: int
     mtime_ns: int
     ctime_ns: int
-    btime_ns: int | None
-    """Birth; None where the file system keeps none."""
-    links: int = 1
+    links: int
     """How many names it has; 0: it was removed, or another file has taken its place."""
 
     @property
@@ -65,9 +69,9 @@ def statx(fd: int, name: str = "") -> FileStat:
         dev=os.makedev(major, minor),
         ino=ino,
         mode=mode,
+        btime_ns=born * 1_000_000_000 + born_ns if mask & _BTIME else None,
         size=size,
         mtime_ns=modified * 1_000_000_000 + modified_ns,
         ctime_ns=changed * 1_000_000_000 + changed_ns,
-        btime_ns=born * 1_000_000_000 + born_ns if mask & _BTIME else None,
         links=links,
     )

@@ -30,7 +30,7 @@ from agents9core.lines import LONGEST, LineScanner
 from agents9core.record import Read
 from agents9core.session import Session, Source
 from agents9core.standing import Standing
-from agents9core.statx import FileStat, statx
+from agents9core.statx import MOVES, FileStat, moves, statx
 from agents9core.store import Descriptor
 from agents9core.witness import Verdict, Witness
 from agents9core.zst import LARGEST
@@ -57,13 +57,6 @@ class OpenFile(NamedTuple):
     def again(self) -> "OpenFile":
         """Look at it again. Raises OSError."""
         return self if self.inflated else self._replace(stat=statx(self.fd))
-
-    def has_moved(self) -> bool:
-        """Whether it was written, or anything else was done to it, since. Raises OSError."""
-        now, seen = os.fstat(self.held.fd), self.stat
-        return (now.st_ctime_ns, now.st_mtime_ns, now.st_size, now.st_nlink) != (
-            seen.ctime_ns, seen.mtime_ns, seen.size, seen.links
-        )  # fmt: skip
 
     @property
     def end(self) -> int:
@@ -209,7 +202,7 @@ def _take_long_line(file: OpenFile, span: tuple[int, int], base: int, index: Cha
         index.take(os.pread(file.fd, end - begin, begin), base + begin)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Visit:
     """One look at a transcript, whose files are open as long as it is there."""
 
@@ -219,8 +212,8 @@ class Visit:
     files: list[OpenFile]
     index: ChatIndex | None
     """Up to date where the visit was asked to read; else None."""
-    is_settled: bool = False
-    """Whether a look that finds its files unmoved would find the same."""
+    until: float = 0.0
+    """By `time.monotonic`: before it, a look that finds its files unmoved would find the same."""
 
     @property
     def name(self) -> str:
@@ -233,13 +226,15 @@ class Visit:
         return self.files[-1].stat
 
     def stands(self) -> bool:
-        """Whether another look would find the same."""
+        """Whether another look would find the same. Asked for each small request: it calls little."""
         transcript = self.transcript
-        if self.generation != transcript.generation or self.index not in (None, transcript.index):
+        if self.generation != transcript.generation:
+            return False
+        if self.index is not None and self.index is not transcript.index:
             return False
         try:
             for file in self.files:
-                if file.has_moved():
+                if moves(os.fstat(file.held.fd)) != file.stat[MOVES:]:
                     return False
         except OSError:
             return False
@@ -250,10 +245,13 @@ class Visit:
 
         Raises Gone where they are not all there, or Unavailable.
         """
-        starts = [0, *accumulate(file.end for file in self.files[:-1])]
-        number = bisect_right(starts, at) - 1
+        file = self.files[0]
+        if len(self.files) > 1:
+            starts = [0, *accumulate(file.end for file in self.files[:-1])]
+            number = bisect_right(starts, at) - 1
+            file, at = self.files[number], at - starts[number]
         try:
-            data = os.pread(self.files[number].fd, count, at - starts[number])
+            data = os.pread(file.held.fd, count, at)
         except OSError as error:
             raise Unavailable(str(error)) from error
         if len(data) < count:
@@ -288,15 +286,15 @@ class Transcripts:
         standing = self._standing.get(place)
         if standing and (read is None or standing.index is not None) and standing.stands():
             return standing
-        opened, looked_ns = time.monotonic(), time.time_ns()
+        until, looked_ns = self._standing.until(), time.time_ns()
         try:
             files, missing_base = self._open_all(session)
             transcript = self._transcript(files, missing_base, session.chain)
-            visit = self._look(transcript, files, looked_ns, read, missing_base, has_ended)
+            visit = self._look(transcript, files, looked_ns, read, missing_base, has_ended, until)
         except OSError as error:
             raise Unavailable(str(error)) from error
-        if visit.is_settled:
-            self._standing.put(place, visit, opened)
+        if visit.until:
+            self._standing.put(place, visit, until)
         return visit
 
     def _open_all(self, session: Session) -> tuple[list[OpenFile], str | None]:
@@ -335,6 +333,7 @@ class Transcripts:
         read: Read | None,
         missing_base: str | None,
         has_ended: Callable[[], bool],
+        until: float,
     ) -> Visit:
         if not transcript.lock.acquire(blocking=read is not None):
             # It is being read, and so was just looked at: what is known of it now will do.
@@ -350,8 +349,8 @@ class Transcripts:
                 index = transcript.scan(files, looked_ns, read, missing_base)
                 transcript.take_tail(files, has_ended)
                 self._use(transcript, index.nbytes)
-            is_settled = transcript.is_settled(files)
-            return Visit(transcript, transcript.generation, transcript.number, files, index, is_settled)
+            stands = until if transcript.is_settled(files) else 0.0
+            return Visit(transcript, transcript.generation, transcript.number, files, index, stands)
         finally:
             transcript.lock.release()
 

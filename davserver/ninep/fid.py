@@ -21,8 +21,11 @@ class Place:
     def step(self, name: str) -> "tuple[Place, Stat]":
         """Walk one name; `..` at the root stays there. Raises NotADirectory, NotFound, Gone."""
         directory = self._directory()
-        there = (self.parent or self) if name == ".." else Place(directory.walk(name), self)
-        return there, there.node.stat()
+        if name == "..":
+            there = self.parent or self
+            return there, there.node.stat()
+        node, stat = directory.step(name)
+        return Place(node, self), stat
 
     def open(self) -> Reader | Listing:
         """Start reading what is here. Raises Gone, Denied."""
@@ -45,5 +48,5 @@ class Fid:
 
     def let_go(self) -> None:
         """Close what was opened: the client is done with the fid."""
-        if isinstance(self.opened, Reader):
+        if self.opened is not None and not isinstance(self.opened, Listing):
             self.opened.close()

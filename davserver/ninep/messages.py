@@ -25,6 +25,9 @@ from davserver.ninep.wire import (
 
 NOTAG = 0xFFFF
 NOFID = 0xFFFFFFFF
+O_ACCMODE, O_TRUNC = 0o3, 0o1000
+"""Flags of Tlopen: Linux's. The others that v9fs sends (O_LARGEFILE, O_DIRECTORY) change nothing here; nor
+does O_CREAT, which flock(1) adds: what can be opened is there already."""
 
 # --- all dialects ---
 

@@ -91,6 +91,7 @@ class Connection:
             self._session.receive_data(arrived[:count])
             while replies := self._session.next_replies(JOIN_BYTES):
                 self._sock.sendall(replies)
+            self._session.work_ahead()
 
     def _receive(self, arrived: memoryview) -> int:
         """Return how many bytes came into *arrived*, 0 when the client has left."""

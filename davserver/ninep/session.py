@@ -14,10 +14,10 @@ from collections.abc import Callable
 from typing import Any
 
 from agents9core.errors import IsADirectory, NotADirectory, NotFound, ReadOnly, TreeError
-from agents9core.node import Directory
+from agents9core.node import Directory, Reader
 from davserver.ninep import dialect as dialects
+from davserver.ninep import limits, quick, shape
 from davserver.ninep import messages as m
-from davserver.ninep import shape
 from davserver.ninep.errors import (
     AlreadyOpen,
     BadUseOfFid,
@@ -35,24 +35,8 @@ from davserver.ninep.fid import Fid, Place
 from davserver.ninep.listing import Listing
 from davserver.ninep.wire import CODECS, HEADER_BYTES, SIZE, Buffer, Message, encode
 
-MAX_MSIZE = (1 << 20) + 24
-"""A read of 1 MiB and the 24 bytes that clients keep for its header (IOHDRSZ). v9fs asks for 131072."""
-MIN_MSIZE = 1024
-"""Holds an Rwalk of 16 qids, and the stat of a name of 255 bytes that are all percent-escaped."""
-FIRST_MSIZE = 8192
-"""How long a message may be before a size is agreed on; only a Tversion is of use then."""
-MAX_FIDS = 300_000
-"""A cache=loose mount keeps one fid a file, and a chat may have 262144 messages."""
-READ_HEADER_BYTES = 11
-"""size[4] Rread tag[2] count[4]: what a reply's data leaves room for in msize (also in Rreaddir)."""
-MAX_OFFSET = (1 << 63) - 1
-"""Where every file has ended: file offsets are signed."""
-
 OREAD, OEXEC, OTRUNC, ORCLOSE = 0, 3, 0x10, 0x40
 """Mode bits of Topen (open(5)); the low two bits are the access."""
-O_ACCMODE, O_TRUNC = 0o3, 0o1000
-"""Flags of Tlopen: Linux's. The others that v9fs sends (O_LARGEFILE, O_DIRECTORY) change nothing here; nor
-does O_CREAT, which flock(1) adds: what can be opened is there already."""
 
 STATFS_TYPE = 0x61673973
 """A type that no tool knows, and not v9fs's own 0x01021997: GNU tail takes that for a local file system,
@@ -73,18 +57,21 @@ class Session:
         """Serve the tree at *root*, every file *owner*'s; *trace* is told ("->" or "<-", message) of each."""
         self._root = Place(root, None)
         self._one_request = root.one_request
-        self._owner = owner
+        self.owner = owner
         self._trace = trace
         self._buffer = bytearray()
         self._at = 0
-        self._fids: dict[int, Fid] = {}
-        self._msize = FIRST_MSIZE
+        self.fids: dict[int, Fid] = {}
+        """What the client's numbers stand for."""
+        self.msize = limits.FIRST_MSIZE
+        self.prepares: list[Reader] = []
+        """What was opened since `work_ahead`."""
         self._use(dialects.UNKNOWN)
 
     @property
     def fid_count(self) -> int:
         """How many fids the client holds."""
-        return len(self._fids)
+        return len(self.fids)
 
     def receive_data(self, data: Buffer | memoryview) -> None:
         """Take what the client sent, in pieces of any size."""
@@ -100,6 +87,14 @@ class Session:
         it has been answered.
         """
         replies: list[bytes] = []
+        buffer, start = self._buffer, self._at
+        arrived = len(buffer) - start
+        if not arrived:
+            return b""
+        if HEADER_BYTES <= arrived <= quick.LONGEST and SIZE.unpack_from(buffer, start)[0] == arrived:
+            alone = self._answer_quickly(buffer, start, arrived)
+            if alone is not None:
+                return alone
         with self._one_request():
             while room > 0:
                 try:
@@ -114,6 +109,19 @@ class Session:
                 room -= len(reply)
         return b"".join(replies)
 
+    def _answer_quickly(self, buffer: Buffer, start: int, size: int) -> bytes | None:
+        """Answer a whole frame by `quick`. None, and nothing is done: it is to be answered the long way."""
+        answer = self._quick.get(buffer[start + 4])
+        if answer is None:
+            return None
+        try:
+            reply = answer(self, buffer, start, size)
+        except Exception:  # noqa: BLE001 - the long way raises it again, and says so
+            return None
+        if reply is not None:
+            self._at = start + size
+        return reply
+
     def next_reply(self) -> bytes | None:
         """Answer the next request: one whole frame, None when more bytes are needed. Raises WireError."""
         buffer, start = self._buffer, self._at
@@ -121,10 +129,12 @@ class Session:
         if arrived < 4:
             return None
         (size,) = SIZE.unpack_from(buffer, start)
-        if not HEADER_BYTES <= size <= self._msize:
-            raise WireError(f"a message of {size} bytes where {HEADER_BYTES} to {self._msize} may be")
+        if not HEADER_BYTES <= size <= self.msize:
+            raise WireError(f"a message of {size} bytes where {HEADER_BYTES} to {self.msize} may be")
         if arrived < size:
             return None
+        if size <= quick.LONGEST and (reply := self._answer_quickly(buffer, start, size)) is not None:
+            return reply
         end = self._at = start + size
         request = self._requests.get(buffer[start + 4])
         try:
@@ -134,20 +144,34 @@ class Session:
             message = decode(buffer, start, end)
             if self._trace:
                 self._trace("->", message)
-            reply = handle(self, message)
+            said = handle(self, message)
             if self._trace:
-                self._trace("<-", reply)
-            return CODECS[type(reply)].encode(reply)
+                self._trace("<-", said)
+            return CODECS[type(said)].encode(said)
         except TreeError as exc:
             return self._error(start, exc)
         except Exception as exc:
             logger.exception("a request of type %d", buffer[start + 4])
             return self._error(start, Unexpected(str(exc)))
 
+    def work_ahead(self) -> None:
+        """Prepare what was opened, while the client takes the replies that `next_replies` gave."""
+        if not self.prepares:
+            return
+        opened, self.prepares = self.prepares, []
+        with self._one_request():
+            for reader in opened:
+                try:
+                    reader.prepare()
+                except TreeError:
+                    continue  # as reading it will say
+                except Exception:
+                    logger.exception("a reader that prepares")
+
     def close(self) -> None:
         """Let go of everything: the connection has ended, or begins anew."""
-        fids = list(self._fids.values())
-        self._fids.clear()
+        fids = list(self.fids.values())
+        self.fids.clear()
         for fid in fids:
             fid.let_go()
 
@@ -164,14 +188,15 @@ class Session:
     def _use(self, dialect: dialects.Dialect) -> None:
         self._dialect = dialect
         self._requests = REQUESTS[dialect.version]
+        self._quick = {} if self._trace else quick.ANSWERS[dialect.version]
 
     def _version(self, message: m.Tversion) -> Message:
-        if message.msize < MIN_MSIZE:
-            raise ProtocolError(f"msize {message.msize} is less than {MIN_MSIZE}")
+        if message.msize < limits.MIN_MSIZE:
+            raise ProtocolError(f"msize {message.msize} is less than {limits.MIN_MSIZE}")
         self.close()
-        self._msize = min(message.msize, MAX_MSIZE)
+        self.msize = min(message.msize, limits.MAX_MSIZE)
         self._use(dialects.negotiate(message.version))
-        return m.Rversion(message.tag, self._msize, self._dialect.version)
+        return m.Rversion(message.tag, self.msize, self._dialect.version)
 
     def _auth(self, message: m.Tauth | m.TauthU) -> Message:
         raise NoAuthentication("no authentication is needed")
@@ -183,7 +208,7 @@ class Session:
         if message.aname not in ("", "/"):
             raise NotFound(message.aname)
         stat = self._root.node.stat()
-        self._fids[message.fid] = Fid(self._root)
+        self.fids[message.fid] = Fid(self._root)
         return m.Rattach(message.tag, shape.qid(stat))
 
     def _flush(self, message: m.Tflush) -> Message:
@@ -193,15 +218,15 @@ class Session:
 
     def _known(self, fid: int) -> Fid:
         try:
-            return self._fids[fid]
+            return self.fids[fid]
         except KeyError:
             raise UnknownFid(f"fid {fid}") from None
 
     def _check_new(self, fid: int) -> None:
-        if fid in self._fids or fid == m.NOFID:
+        if fid in self.fids or fid == m.NOFID:
             raise FidInUse(f"fid {fid}")
-        if len(self._fids) >= MAX_FIDS:
-            raise TooManyFids(f"{MAX_FIDS} fids")
+        if len(self.fids) >= limits.MAX_FIDS:
+            raise TooManyFids(f"{limits.MAX_FIDS} fids")
 
     def _walk(self, message: m.Twalk) -> Message:
         _, number, newfid, names = message
@@ -223,12 +248,12 @@ class Session:
         if newfid == number:
             fid.place = place
         else:
-            self._fids[newfid] = Fid(place)
+            self.fids[newfid] = Fid(place)
         return m.Rwalk(message.tag, tuple(qids))
 
     def _clunk(self, message: m.Tclunk) -> Message:
         fid = self._known(message.fid)
-        del self._fids[message.fid]
+        del self.fids[message.fid]
         fid.let_go()
         return m.Rclunk(message.tag)
 
@@ -244,7 +269,7 @@ class Session:
         return m.Ropen(message.tag, self._open(message.fid, writes=bool(writes)), 0)
 
     def _tlopen(self, message: m.Tlopen) -> Message:
-        writes = message.flags & (O_ACCMODE | O_TRUNC)
+        writes = message.flags & (m.O_ACCMODE | m.O_TRUNC)
         return m.Rlopen(message.tag, self._open(message.fid, writes=bool(writes)), 0)
 
     def _open(self, number: int, *, writes: bool) -> bytes:
@@ -256,29 +281,31 @@ class Session:
             raise ReadOnly("the tree is read-only")
         stat = fid.place.node.stat()
         fid.opened = fid.place.open()
+        if isinstance(fid.opened, Reader):
+            self.prepares.append(fid.opened)
         return shape.qid(stat)
 
     def _read(self, message: m.Tread) -> Message:
         tag, number, offset, count = message
         fid = self._known(number)
-        room = min(count, self._msize - READ_HEADER_BYTES)
+        room = min(count, self.msize - limits.READ_HEADER_BYTES)
         opened = fid.opened
         if isinstance(opened, Listing):
             return m.Rread(tag, self._read_directory(opened, offset, room))
         if opened is None:
             raise BadUseOfFid(f"fid {number} is not open")
-        return m.Rread(tag, opened.read(offset, room) if offset <= MAX_OFFSET else b"")
+        return m.Rread(tag, opened.read(offset, room) if offset <= limits.MAX_OFFSET else b"")
 
     def _read_directory(self, listing: Listing, offset: int, room: int) -> bytes:
         if not self._dialect.tread_reads_directories:
             raise IsADirectory("directories are read by Treaddir")
-        pack = shape.stat_records(self._dialect.stat_record, self._owner)
+        pack = shape.stat_records(self._dialect.stat_record, self.owner)
         return listing.from_offset(offset, room, pack)
 
     def _readdir(self, message: m.Treaddir) -> Message:
         tag, number, offset, count = message
         fid = self._known(number)
-        room = min(count, self._msize - READ_HEADER_BYTES)
+        room = min(count, self.msize - limits.READ_HEADER_BYTES)
         if not isinstance(fid.place.node, Directory):
             raise NotADirectory(fid.place.node.name)
         if not isinstance(fid.opened, Listing):
@@ -290,12 +317,12 @@ class Session:
     def _stat(self, message: m.Tstat) -> Message:
         place = self._known(message.fid).place
         name = place.node.name if place.parent else "/"
-        record = self._dialect.stat_record(name, place.node.stat(), self._owner)
+        record = self._dialect.stat_record(name, place.node.stat(), self.owner)
         return m.Rstat(message.tag, record)
 
     def _getattr(self, message: m.Tgetattr) -> Message:
         tag, number, _ = message
-        return shape.attributes(tag, self._known(number).place.node.stat(), self._owner)
+        return shape.attributes(tag, self._known(number).place.node.stat(), self.owner)
 
     def _statfs(self, message: m.Tstatfs) -> Message:
         """Say that nothing is free: the tree has no size of its own."""

@@ -10,6 +10,7 @@ import pytest
 from agents9core import chat as chat_module
 from agents9core import index as index_module
 from agents9core import render as render_module
+from agents9core import standing as standing_module
 from agents9core.chat import ChatDirectory, TranscriptFile
 from agents9core.errors import Gone, NotFound, TooLarge, Unavailable
 from agents9core.harness import claude_chat
@@ -524,7 +525,7 @@ def test_a_message_that_is_no_longer_there_is_gone(seat, unseen, spoilt):
     node = seat.chat().walk("00000000-user")
     unseen(spoilt(seat.path.read_bytes()))
     with pytest.raises(Gone):
-        node.open()
+        node.open().read(0, 10)
 
 
 @pytest.mark.parametrize(
@@ -665,6 +666,119 @@ def test_few_looks_are_kept_open(seat, monkeypatch):
     with seat.desk.one_request():
         chat.stat()
         assert len(os.listdir("/proc/self/fd")) == before
+
+
+# The last visit, given again
+
+
+@pytest.fixture
+def remembering(seat, monkeypatch):
+    """A seat whose session is known to stay, and whose transcript was visited."""
+    seat.write(said("a"))
+    tick()
+    chat = seat.chat()
+    monkeypatch.setattr(seat, "reusable", lambda: time.monotonic() + 3600)
+    monkeypatch.setattr(standing_module, "STANDS_SECONDS", 3600)
+    assert names(chat) == ["00000000-user"]
+    monkeypatch.setattr(seat, "session", None)
+    return seat
+
+
+def test_a_visit_is_given_again_while_nothing_moves(remembering):
+    assert remembering.visit() is remembering.visit() is remembering.visit(scan=False)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda path: path.write_bytes(said("b")),
+        lambda path: path.write_bytes(said("a") * 2),
+        os.unlink,
+        lambda path: path.rename(path.with_name("away")),
+        lambda path: os.utime(path, ns=(1, 1)),
+        lambda path: path.chmod(0o600),
+    ],
+)
+def test_a_visit_is_not_given_again_once_its_file_moved(remembering, change):
+    change(remembering.path)
+    with pytest.raises(TypeError):  # the session is asked
+        remembering.visit()
+
+
+def test_a_visit_without_reading_is_not_given_to_who_reads(seat, monkeypatch):
+    seat.write(said("a"))
+    tick()
+    monkeypatch.setattr(seat, "reusable", lambda: time.monotonic() + 3600)
+    assert seat.visit(scan=False).index is None
+    assert seat.visit().index is not None
+
+
+def test_a_visit_is_not_given_again_once_its_session_may_be_another(remembering, monkeypatch):
+    now = time.monotonic() + 3601
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    with pytest.raises(TypeError):
+        remembering.visit()
+
+
+def test_a_session_that_must_be_asked_is_asked_each_time(seat):
+    seat.write(said("a"))
+    tick()
+    chat = seat.chat()
+    assert names(chat) == ["00000000-user"]
+    seat.id = None
+    with pytest.raises(Gone):
+        names(chat)
+
+
+def test_a_seat_holds_no_file_open(seat, monkeypatch):
+    monkeypatch.setattr(standing_module, "_SWEEP_SECONDS", 0.01)
+    monkeypatch.setattr(seat, "reusable", lambda: time.monotonic() + 3600)
+    before = len(os.listdir("/proc/self/fd"))
+    seat.write(said("a"))
+    tick()
+    assert names(seat.chat()) == ["00000000-user"]
+    until = time.monotonic() + 10
+    while len(os.listdir("/proc/self/fd")) > before:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+# Prepared before it is read
+
+
+def test_a_prepared_reader_renders_nothing_more(seat, monkeypatch):
+    seat.write(said("text"))
+    reader = seat.chat().walk("00000000-user").open()
+    reader.prepare()
+    monkeypatch.setattr(chat_module, "render", None)
+    reader.prepare()
+    assert reader.read(0, 100) == b"text\n"
+    assert reader.read(2, 2) == b"xt"
+
+
+def test_a_prepared_reader_notices_the_end(seat):
+    seat.write(said("text"))
+    reader = seat.chat().walk("00000000-user").open()
+    reader.prepare()
+    seat.id = None
+    with pytest.raises(Gone):
+        reader.read(0, 100)
+
+
+def test_what_has_ended_cannot_be_prepared(seat):
+    seat.write(said("text"))
+    reader = seat.chat().walk("00000000-user").open()
+    seat.id = None
+    with pytest.raises(Gone):
+        reader.prepare()
+
+
+def test_a_step_is_a_walk_and_a_look(seat):
+    seat.write(said("text"), called("1"), result("1"))
+    chat = seat.chat()
+    for name in names(chat):
+        node, stat = chat.step(name)
+        assert (node.name, stat) == (name, chat.walk(name).stat())
 
 
 # Several readers

@@ -251,9 +251,11 @@ def test_an_answer_may_be_as_old_as_it_says(proc, resolver, tmp_path, monkeypatc
     monkeypatch.setattr(resolver_module.time, "monotonic", lambda: now[0])
     claude_record(tmp_path / ".claude", 5, sessionId=ID, procStart="5000")
     agent = resolver.agent("claude", 5)
+    until = now[0] + resolver_module.REUSE_SECONDS
     claude_record(tmp_path / ".claude", 5, sessionId=OTHER, procStart="5000")
     now[0] += resolver_module.REUSE_SECONDS * 0.9
     assert resolver.session(agent).id == ID
+    assert resolver.reusable(agent) == until
     now[0] += resolver_module.REUSE_SECONDS * 0.2
     assert resolver.session(agent).id == OTHER
     assert resolver_module.REUSE_SECONDS * 2 <= 0.1

@@ -10,10 +10,11 @@ import pytest
 from agents9core.errors import Denied, Gone, TooLarge
 from agents9core.memory import MemoryDirectory, MemoryFile
 from agents9core.node import Directory, File, Reader, Row, Stat
+from davserver.ninep import limits
 from davserver.ninep import messages as m
-from davserver.ninep import session as session_module
 from davserver.ninep.errors import WireError
-from davserver.ninep.session import MAX_FIDS, MAX_MSIZE, MIN_MSIZE, Session
+from davserver.ninep.limits import MAX_FIDS, MAX_MSIZE, MIN_MSIZE
+from davserver.ninep.session import Session
 from davserver.ninep.shape import BLANK_STAT, BLANK_STAT_U
 from davserver.ninep.wire import decode, encode
 
@@ -314,7 +315,7 @@ def test_remove_of_an_unknown_fid(talk):
 
 
 def test_fids_are_bounded(talk, monkeypatch):
-    monkeypatch.setattr(session_module, "MAX_FIDS", 100)
+    monkeypatch.setattr(limits, "MAX_FIDS", 100)
     for fid in range(1, 100):
         talk.walk(0, fid)
     assert talk.refusal(m.Twalk(1, 0, 100, ())) == errno.ENFILE
