@@ -9,7 +9,6 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
@@ -53,8 +52,7 @@ class OpenFile(NamedTuple):
         return int(flags[1], 8) & os.O_ACCMODE != os.O_RDONLY if flags else None
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(NamedTuple):
     """A process as `stat` showed it; (pid, start) is its identity."""
 
     pid: int
@@ -62,11 +60,11 @@ class Process:
     """Clock ticks after boot: field 22 of `stat`."""
     comm: str
     state: str
-    layout: bytes | None = field(default=None, repr=False)
+    layout: bytes | None = None
     """Where its program and arguments lie in memory: another value after each execve. None: refused."""
     forked: bool = False
     """Whether it is a copy of its parent still, and has run no program of its own: a helper being started."""
-    directory: str = field(default="", repr=False)
+    directory: str = ""
     tty: int = 0
     """The device number of its controlling terminal; 0: it has none."""
 

@@ -3,7 +3,6 @@
 Pure data. A `Session` is one answer; the next look may give another (`/clear`, `/resume`, `/new`).
 """
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from agents9core.store import Root
@@ -23,8 +22,7 @@ class Source(NamedTuple):
         return self.path[-1].endswith(".zst")
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(NamedTuple):
     """Where an agent's session stands. None or an empty field: not known, or there is none."""
 
     via: str
@@ -53,7 +51,7 @@ class Session:
     """When the harness's own record of these fields was last written; 0 where there is none."""
     threads: tuple["Session", ...] = ()
     """Every thread of its own that the process has open, where one answer does not say it all."""
-    steps: tuple[str, ...] = field(default=(), compare=False)
+    steps: tuple[str, ...] = ()
     """What each rung saw, a line each, for `agents9 doctor`."""
 
 

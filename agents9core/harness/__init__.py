@@ -4,8 +4,7 @@ A new harness is one module and one line in `HARNESSES`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from agents9core.harness import (
     claude,
@@ -74,8 +73,7 @@ class Unknown:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Harness:
+class Harness(NamedTuple):
     """One kind of coding agent."""
 
     name: str

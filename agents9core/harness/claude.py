@@ -10,8 +10,8 @@ import re
 import threading
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import msgspec
 
@@ -96,8 +96,7 @@ def _is_installed(path: str | None) -> bool:
     return path is not None and any(place in f"/{path}" for place in _INSTALLED)
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(NamedTuple):
     """Where a session's transcript was found."""
 
     path: tuple[str, str]
@@ -242,8 +241,7 @@ class Claude:
         return found.path
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class _Hit:
+class _Hit(NamedTuple):
     has_messages: bool
     size: int
     mtime_ns: int

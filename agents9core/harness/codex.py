@@ -9,7 +9,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -100,10 +99,10 @@ class Codex:
         if thread is not None:
             threads = _sessions(place, held) if len(held.threads()) > 1 else ()
             steps = (*held.steps, "daemon: not asked")
-            return replace(_session(place, thread, thread.via), threads=threads, steps=steps)
+            return _session(place, thread, thread.via)._replace(threads=threads, steps=steps)
         thread, seen = self._in_daemon(process, asked, place, peers)
         session = _session(place, thread, "daemon") if thread else Session(via="none")
-        return replace(session, steps=(*held.steps, *seen))
+        return session._replace(steps=(*held.steps, *seen))
 
     def subagents(self, session: Session) -> dict[str, Session]:
         """Return the subagents of a session by name; an answer serves for SUBAGENTS_SECONDS."""
@@ -140,7 +139,7 @@ class Codex:
         if rollout is None or header is None or not header.own:
             return None
         session = _session(place, Thread(id, "kept", 0, rollout, header), "kept")
-        return replace(session, started_ns=(born_ms(id) or 0) * 1_000_000 or header.started_ns)
+        return session._replace(started_ns=(born_ms(id) or 0) * 1_000_000 or header.started_ns)
 
     def _home(self, path: str) -> Home:
         with self._lock:

@@ -10,7 +10,6 @@ import re
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
 from agents9core.errors import TreeError
@@ -165,7 +164,7 @@ class Dsh:
         one = next(filter(None, kept), None)
         if one is None:
             return None
-        return replace(_session(one), id=id, started_ns=one.header.started_ns if one.header else 0)
+        return _session(one)._replace(id=id, started_ns=one.header.started_ns if one.header else 0)
 
     def _kept(self, place: Place) -> Open | None:
         path = place.transcript()

@@ -8,8 +8,9 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import NamedTuple
+
+import msgspec
 
 from agents9core.errors import TreeError
 from agents9core.harness import node
@@ -90,8 +91,7 @@ def _profile(arguments: tuple[str, ...]) -> str | None:
     return None
 
 
-@dataclass
-class _Seen:
+class _Seen(msgspec.Struct):
     """What one process shows of its session."""
 
     process: Process
@@ -100,11 +100,11 @@ class _Seen:
     cwd: str | None
     persists: bool
     """Whether it writes a transcript at all."""
-    held: dict[str, tuple[Transcript, int]] = field(default_factory=dict)
+    held: dict[str, tuple[Transcript, int]] = {}
     """Transcripts that it holds open, by path, each with the time when it was written."""
     noted: Transcript | None = None
     """What the note of its terminal names."""
-    steps: list[str] = field(default_factory=list)
+    steps: list[str] = []
 
     @property
     def key(self) -> Key:
@@ -165,7 +165,7 @@ class Omp:
         if transcript is None or head is None:
             return None
         session = self._session("kept", transcript, ())
-        return replace(session, id=id, started_ns=head.started_ns)
+        return session._replace(id=id, started_ns=head.started_ns)
 
     def _session(self, via: str, transcript: Transcript, steps: tuple[str, ...]) -> Session:
         head = self._head(transcript)

@@ -10,8 +10,8 @@ import re
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 from agents9core.errors import TooLarge, TreeError
 from agents9core.record import time_ns
@@ -38,8 +38,7 @@ _MOST_HEADERS = 1 << 14
 """A listing of all threads looks at one header of each."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rollout:
+class Rollout(NamedTuple):
     """One file of a thread, by its name."""
 
     root: Root
@@ -63,11 +62,10 @@ class Rollout:
     def plain(self) -> "Rollout":
         """The same before it was compressed, or after it was inflated again."""
         name = self.path[-1].removesuffix(".zst")
-        return replace(self, path=(*self.path[:-1], name), compressed=False)
+        return self._replace(path=(*self.path[:-1], name), compressed=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(NamedTuple):
     """What the first record of a rollout says; of a file without one, only what its name does."""
 
     thread: str
@@ -165,8 +163,7 @@ def _parse_base(value: object) -> tuple[tuple[str, int] | None, str | None]:
     return (rollout, end), None
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(NamedTuple):
     """What a file's first line said when it was looked at; it is read again when the file has moved."""
 
     stat: FileStat
@@ -207,7 +204,7 @@ class Rollouts:
             if known is None or known.line != hash(line):
                 known = _Known(stat, hash(line), parse_header(line, rollout.thread) if line else None)
             with self._lock:
-                self._headers[key] = replace(known, stat=stat)
+                self._headers[key] = known._replace(stat=stat)
         return stat, known.header
 
     def first_header(self, rollout: Rollout) -> Header | None:

@@ -7,7 +7,6 @@ the ladder in docs/DESIGN.md.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -19,8 +18,7 @@ Key = tuple[int, int]
 _TUI_ORIGINATOR = "codex-tui"
 
 
-@dataclass(frozen=True, slots=True)
-class Thread:
+class Thread(NamedTuple):
     """A thread that a process has open, no subagent's."""
 
     id: str
