@@ -1,9 +1,10 @@
 """An agent's directory, or that of one of its threads: what is known of it, and what it says."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import NamedTuple
+
+import msgspec
 
 from agents9core.chat import ChatDirectory, TranscriptFile, version_of
 from agents9core.chat_markdown import MarkdownFile
@@ -45,8 +46,7 @@ class FactFile(File):
         return seen.fact_stat(self._number, self._leaf, text), text
 
 
-@dataclass(frozen=True)
-class Glance:
+class Glance(msgspec.Struct, frozen=True, dict=True):
     """One look at a seat, for its listing and its facts."""
 
     seat: Seat

@@ -9,7 +9,6 @@ name that is not UTF-8 has its odd bytes as `%XX`.
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import quote_from_bytes
 
@@ -36,8 +35,7 @@ _TYPES = {".jsonl": "application/x-ndjson", ".json": "application/json", ".zst":
 Parts = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Store:
+class Store(NamedTuple):
     """What is mirrored: the directories *allowed* below each of *homes*, by a *name* of its own."""
 
     name: str

@@ -18,9 +18,10 @@ import time
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
+
+import msgspec
 
 from agents9core.errors import Gone, Malformed, NotFound, TooLarge, Unavailable
 from agents9core.identity import PathNumbers
@@ -202,8 +203,7 @@ def _take_long_line(file: OpenFile, span: tuple[int, int], base: int, index: Cha
         index.take(os.pread(file.fd, end - begin, begin), base + begin)
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True)
-class Visit:
+class Visit(msgspec.Struct, frozen=True, weakref=True):
     """One look at a transcript, whose files are open as long as it is there."""
 
     transcript: Transcript

@@ -7,8 +7,7 @@ handlers in `session` ask the row and never the name. Pure: tables and one funct
 import errno
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from agents9core.errors import TreeError
 from davserver.ninep import messages as m
@@ -49,8 +48,7 @@ def _rlerror(tag: int, error: TreeError) -> Message:
     return m.Rlerror(tag, error.errno)
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+class Dialect(NamedTuple):
     """What one version of the protocol has that another has not."""
 
     version: str
@@ -85,23 +83,21 @@ PLAIN = Dialect(
     walks_from_open=False,
     tread_reads_directories=True,
 )
-UNIX = replace(
-    PLAIN,
+UNIX = PLAIN._replace(
     version="9P2000.u",
     requests=(*_SHARED, m.TauthU, m.TattachU, *_STATS, m.TcreateU),
     error=_rerror_u,
     stat_record=shape.stat_record_u,
     blank_stat=shape.BLANK_STAT_U,
 )
-LINUX = replace(
-    UNIX,
+LINUX = UNIX._replace(
     version="9P2000.L",
     requests=(*_SHARED, m.TauthU, m.TattachU, *_LINUX),
     error=_rlerror,
     walks_from_open=True,
     tread_reads_directories=False,
 )
-UNKNOWN = replace(PLAIN, version="unknown", requests=(m.Tversion,))
+UNKNOWN = PLAIN._replace(version="unknown", requests=(m.Tversion,))
 """Before a version is agreed on, and after none was: only Tversion is understood."""
 
 DIALECTS = {dialect.version: dialect for dialect in (PLAIN, UNIX, LINUX)}
