@@ -16,8 +16,9 @@ from agents9core.jsontext import safe_cut, text_of, unescape, utf8
 from agents9core.markdown import Marks, forged_in, ticks_in
 from agents9core.record import LITERAL, TEXT, Part, place, stands
 
-PIECE = 512 << 10
-"""Bytes of the file that one piece is made of, at most: what a read anywhere may have to decode."""
+PIECE = 64 << 10
+"""Bytes of the file that one piece is made of, at most: what a read anywhere may have to decode. With larger
+ones malloc gives memory back to the kernel after each, and the next is mostly page faults."""
 
 
 def render(parts: list[Part]) -> bytes:
