@@ -150,10 +150,16 @@ class MessageFile(File):
         return Stat(self._number + id_, 1, False, index.size(id_), index.time(id_))
 
     def open(self) -> Reader:
-        place = chat_index(self._held.visit(), self._id).place(self._id)
+        return self.start()[0]
+
+    def start(self) -> tuple[Reader, Stat]:
+        id_ = self._id
+        index = chat_index(self._held.visit(), id_)
+        place = index.place(id_)
+        stat = Stat(self._number + id_, 1, False, place.size, index.time(id_))
         if place.pieces is None:
-            return ShortReader(self._held, place)
-        return LongReader(self._held, place, place.pieces)
+            return ShortReader(self._held, place), stat
+        return LongReader(self._held, place, place.pieces), stat
 
 
 def chat_index(visit: Visit, id_: int = -1) -> ChatIndex:

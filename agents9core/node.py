@@ -104,6 +104,11 @@ class File(Node):
     def open(self) -> Reader:
         """Start reading. Raises Gone, or Denied."""
 
+    def start(self) -> tuple[Reader, Stat]:
+        """Open the file and look at it, at once where that is cheaper. Raises Gone, or Denied."""
+        stat = self.stat()
+        return self.open(), stat
+
 
 class Directory(Node):
     """A node with members."""

@@ -27,9 +27,12 @@ class Place:
         node, stat = directory.step(name)
         return Place(node, self), stat
 
-    def open(self) -> Reader | Listing:
-        """Start reading what is here. Raises Gone, Denied."""
-        return self.node.open() if isinstance(self.node, File) else Listing(self._directory())
+    def open(self) -> tuple[Reader | Listing, Stat]:
+        """Start reading what is here, and look at it. Raises Gone, Denied."""
+        if isinstance(self.node, File):
+            return self.node.start()
+        stat = self.node.stat()
+        return Listing(self._directory()), stat
 
     def _directory(self) -> Directory:
         if not isinstance(self.node, Directory):
@@ -46,7 +49,13 @@ class Fid:
         self.place = place
         self.opened: Reader | Listing | None = None
 
+    def prepare(self) -> None:
+        """Prepare the file that was opened, if it still is open. Raises as reading it does."""
+        if self.opened is not None and not isinstance(self.opened, Listing):
+            self.opened.prepare()
+
     def let_go(self) -> None:
         """Close what was opened: the client is done with the fid."""
-        if self.opened is not None and not isinstance(self.opened, Listing):
-            self.opened.close()
+        opened, self.opened = self.opened, None
+        if opened is not None and not isinstance(opened, Listing):
+            opened.close()

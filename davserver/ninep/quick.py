@@ -95,9 +95,8 @@ def _lopen(session: "Session", buffer: Buffer, start: int, size: int) -> bytes |
     node = fid.place.node
     if size != _TLOPEN.size or flags & _WRITES or fid.opened is not None or not isinstance(node, File):
         return None
-    path, version, _, _, _ = node.stat()
-    fid.opened = reader = node.open()
-    session.prepares.append(reader)
+    fid.opened, (path, version, _, _, _) = node.start()
+    session.just_opened.append(fid)
     return _RLOPEN.pack(_RLOPEN.size, RLOPEN, tag, 0, version & _MASK32, path, 0)
 
 

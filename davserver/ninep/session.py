@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agents9core.errors import IsADirectory, NotADirectory, NotFound, ReadOnly, TreeError
-from agents9core.node import Directory, Reader
+from agents9core.node import Directory
 from davserver.ninep import dialect as dialects
 from davserver.ninep import limits, quick, shape
 from davserver.ninep import messages as m
@@ -64,8 +64,8 @@ class Session:
         self.fids: dict[int, Fid] = {}
         """What the client's numbers stand for."""
         self.msize = limits.FIRST_MSIZE
-        self.prepares: list[Reader] = []
-        """What was opened since `work_ahead`."""
+        self.just_opened: list[Fid] = []
+        """The files that were opened since `work_ahead`."""
         self._use(dialects.UNKNOWN)
 
     @property
@@ -156,17 +156,17 @@ class Session:
 
     def work_ahead(self) -> None:
         """Prepare what was opened, while the client takes the replies that `next_replies` gave."""
-        if not self.prepares:
+        if not self.just_opened:
             return
-        opened, self.prepares = self.prepares, []
+        fids, self.just_opened = self.just_opened, []
         with self._one_request():
-            for reader in opened:
+            for fid in fids:
                 try:
-                    reader.prepare()
+                    fid.prepare()
                 except TreeError:
                     continue  # as reading it will say
                 except Exception:
-                    logger.exception("a reader that prepares")
+                    logger.exception("a file that was opened is prepared")
 
     def close(self) -> None:
         """Let go of everything: the connection has ended, or begins anew."""
@@ -279,10 +279,8 @@ class Session:
             raise AlreadyOpen(f"fid {number}")
         if writes:
             raise ReadOnly("the tree is read-only")
-        stat = fid.place.node.stat()
-        fid.opened = fid.place.open()
-        if isinstance(fid.opened, Reader):
-            self.prepares.append(fid.opened)
+        fid.opened, stat = fid.place.open()
+        self.just_opened.append(fid)
         return shape.qid(stat)
 
     def _read(self, message: m.Tread) -> Message:

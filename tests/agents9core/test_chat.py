@@ -779,6 +779,7 @@ def test_a_step_is_a_walk_and_a_look(seat):
     for name in names(chat):
         node, stat = chat.step(name)
         assert (node.name, stat) == (name, chat.walk(name).stat())
+        assert node.start()[1] == stat
 
 
 # Several readers

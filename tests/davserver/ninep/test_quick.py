@@ -168,6 +168,15 @@ def test_what_was_opened_is_prepared_once_nobody_waits(version):
     assert file.prepared == 1
 
 
+def test_what_was_closed_again_is_not_prepared():
+    file = Preparing()
+    talk = Talk(MemoryDirectory("root", [file]), "9P2000.L")
+    talk.reach(1, "f")
+    talk.clunk(1)
+    talk.session.work_ahead()
+    assert file.prepared == 0
+
+
 def test_what_cannot_be_prepared_costs_nobody_anything():
     talk = Talk(MemoryDirectory("root", [Preparing(Gone("f"))]), "9P2000.L")
     talk.reach(1, "f")
