@@ -41,7 +41,7 @@ class Stranger:
 class Pause(bytes):
     """An empty chunk of a body: there is nothing to say until WAKE is called, or *seconds* have passed.
 
-    The worker is free meanwhile. When the client has left, the body is closed in its pause.
+    No thread waits meanwhile. When the client has left, the body is closed in its pause.
     """
 
     seconds: float

@@ -6,7 +6,7 @@
                      └─ Pause → look again; nothing for 15 s → a comment
 
 Each look walks to the chat anew, so whatever has become of it is seen. Nothing here holds a thread: a Pause
-gives the worker back (`environ`). Those who wait are counted, since each is a connection and a descriptor.
+ends the turn (`environ`). Those who wait are counted, since each is a connection and a descriptor.
 """
 
 import json

@@ -78,7 +78,7 @@ def test_locks_are_neither_offered_nor_answered(client):
     assert client.ask("LOCK", "/file.txt").status == 405
 
 
-def test_idle_connections_hold_no_worker(another, client):
+def test_idle_connections_hold_up_nobody(another, client):
     """cherrypy/cheroot#91, #199"""
     idle = [another() for _ in range(40)]
     assert client.get("/version").status == 200

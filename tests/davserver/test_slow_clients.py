@@ -198,7 +198,7 @@ def test_requests_that_come_while_an_answer_is_stalled_are_answered(another, cli
     assert [len(one.reply().body) for _ in range(3)] == [len(LONG), 4, 4]
 
 
-def test_a_body_is_called_for_before_a_worker_has_it(another, client):
+def test_a_body_is_called_for_before_it_has_its_turn(another, client):
     waiting = []
     for _ in range(2 * THREADS):
         waiting.append(another())
