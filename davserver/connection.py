@@ -84,6 +84,7 @@ class Connection:
     """A client's connection. Who it is does not change, so it is asked once."""
 
     def __init__(self, door: "HttpDoor", sock: socket.socket, bound_to: tuple[str, int]) -> None:
+        """Take an accepted socket. Raises ConnectionError where its client has left already."""
         self._door = door
         self._fd = sock.fileno()
         self._socket: socket.socket | TlsSocket = sock
@@ -91,11 +92,11 @@ class Connection:
         admitted = door.peers.admits(sock)
         stranger = None if admitted else Stranger(door.peers.name_of(sock), self._is_there)
         self._known_as = (stranger.name or "nobody") if stranger else ""
-        self._is_counted = not admitted and door.strangers.enter(self._known_as)
-        self.is_one_too_many = not admitted and not self._is_counted
         sock.settimeout(0)
         if door.tls is not None:
             self._socket = self._tls = door.tls.over(sock)
+        self._is_counted = not admitted and door.strangers.enter(self._known_as)
+        self.is_one_too_many = not admitted and not self._is_counted
         self._outbox = Outbox(self._socket)
         is_heard = admitted or door.hears_strangers
         self._inbox = Inbox(MAX_HEADER_BYTES, (MAX_BODY_BYTES + 1) * is_heard)

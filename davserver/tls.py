@@ -46,8 +46,16 @@ class Tls:
             raise Unfit(f"cannot read {certificate} or {key}: {exc.strerror}") from exc
 
     def over(self, sock: socket.socket) -> "TlsSocket":
-        """Speak TLS over an accepted socket, which is the TlsSocket's from now on. Raises OSError."""
-        return TlsSocket(self._context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False))
+        """Speak TLS over an accepted socket, which is the TlsSocket's from now on.
+
+        Raises ConnectionError where the client has left already.
+        """
+        try:
+            sock.getpeername()  # else `ssl` would look for what it said, and leave the socket open
+            made = self._context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+        except OSError as exc:
+            raise _broken(exc) from exc
+        return TlsSocket(made)
 
 
 def _check(path: str, mark: bytes, what: str) -> None:
@@ -77,16 +85,20 @@ class TlsSocket:
         self._sock = sock
 
     def shake(self) -> int:
-        """Go on with the handshake; return the events to wait for, 0 when it is done. Raises OSError."""
+        """Go on with the handshake; return the events to wait for, 0 when it is done.
+
+        Raises ConnectionError.
+        """
         try:
             self._sock.do_handshake()
         except ssl.SSLWantReadError:
             return select.EPOLLIN
         except ssl.SSLWantWriteError:
             return select.EPOLLOUT
-        except ssl.SSLError as exc:
-            if exc.reason == "HTTP_REQUEST":
-                socket.socket.send(self._sock, PLAIN_HTTP)
+        except OSError as exc:
+            if isinstance(exc, ssl.SSLError) and exc.reason == "HTTP_REQUEST":
+                with contextlib.suppress(OSError):
+                    socket.socket.send(self._sock, PLAIN_HTTP)
             raise _broken(exc) from exc
         return 0
 
@@ -133,5 +145,6 @@ class TlsSocket:
         self._sock.close()
 
 
-def _broken(exc: ssl.SSLError) -> ConnectionResetError:
-    return ConnectionResetError(errno.ECONNRESET, f"TLS: {exc.reason or exc}")
+def _broken(exc: OSError) -> ConnectionResetError:
+    reason = exc.reason if isinstance(exc, ssl.SSLError) else exc.strerror
+    return ConnectionResetError(errno.ECONNRESET, f"TLS: {reason or exc}")

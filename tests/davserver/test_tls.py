@@ -5,6 +5,7 @@ import http.client
 import os
 import socket
 import ssl
+import struct
 import subprocess
 import time
 
@@ -13,10 +14,11 @@ import pytest
 from agents9core.memory import MemoryDirectory, MemoryFile
 from davserver import connection
 from davserver.app import App
-from davserver.http import HttpDoor
+from davserver.http import ACCEPT_PAUSE_SECONDS, HttpDoor
 from davserver.loop import THREADS
 from davserver.passwd import Unfit
 from davserver.peer import Peers
+from davserver.strangers import MAX_EACH
 from davserver.tls import Tls
 
 LONG = bytes(range(256)) * 20_000
@@ -146,6 +148,38 @@ def test_silent_clients_delay_nobodys_handshake(plain, connect):
         started = time.monotonic()
         assert ask(connect()) == b"0.1\n"
         assert time.monotonic() - started < 2
+
+
+class Nobodies(Peers):
+    """Takes every client for one that cannot be named."""
+
+    def admits(self, _sock):
+        return False
+
+    def name_of(self, _sock):
+        return None
+
+
+def test_who_leaves_before_it_is_accepted_holds_up_nobody_and_leaves_its_place(files):
+    """With what it said unread, `ssl` raises what looks like a fault of the listener."""
+    peers = Nobodies()
+    door = HttpDoor(App(MemoryDirectory("", [])), [("127.0.0.1", 0)], peers, tls=Tls(*map(str, files)))
+    for number in range(2 * MAX_EACH):
+        with socket.create_connection(door.addresses[0], timeout=20) as gone:
+            gone.sendall(b"\x16" * (number % 2))
+            gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    started = time.monotonic()
+    door.start()
+    context = ssl.create_default_context(cafile=files[0])
+    with (
+        socket.create_connection(door.addresses[0], timeout=20) as plain,
+        context.wrap_socket(plain, server_hostname="localhost") as sock,
+    ):
+        sock.sendall(GET)
+        assert sock.recv(1000).startswith(b"HTTP/1.1 403")
+    assert time.monotonic() - started < MAX_EACH * ACCEPT_PAUSE_SECONDS / 2
+    door.stop()
+    peers.close()
 
 
 def test_a_client_that_never_speaks_tls_is_left(plain, monkeypatch):
