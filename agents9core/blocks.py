@@ -26,6 +26,7 @@ _MEDIA = {
     "document": b"[document]",
     "encrypted_content": b"[encrypted]",
 }
+_KNOWN = {*_TEXTS, *_MEDIA}
 IMAGE = Part(LITERAL, b"[image]")
 
 Text = TypeVar("Text")
@@ -62,12 +63,12 @@ STRING, LIST, OBJECT, NULL = b'"[{n'
 
 def first_byte(value: Value) -> int:
     """Return the byte that tells what a JSON value is; 0 where it is absent."""
+    if isinstance(value, str):
+        return STRING
     if isinstance(value, Raw):
         view = memoryview(value)
         return view[0] if view else 0
-    if value is None:
-        return NULL
-    return STRING if isinstance(value, str) else LIST
+    return NULL if value is None else LIST
 
 
 class Content:
@@ -86,15 +87,22 @@ class Content:
         Raises ValidationError: the kind is unknown, and the content decoded.
         """
         block = self.blocks[number]
-        if block.type in _TEXTS:
-            return text_parts(block.text)
-        if block.type in _MEDIA:
-            return [Part(LITERAL, _MEDIA[block.type])]
+        if block.type in _KNOWN:
+            return known_parts(block)
         if self._elements is None:
             if not isinstance(self._value, Raw):
-                raise msgspec.ValidationError(f"a block of an unknown kind: {block.type}")
+                return known_parts(block)
             self._elements = _elements(self._value)
         return [Part(COPY, self._elements[number])]
+
+
+def known_parts(block: Block[Any, Any]) -> list[Part]:
+    """Return what a block of a known kind shows. Raises ValidationError where it is not."""
+    if block.type in _TEXTS:
+        return text_parts(block.text)
+    if block.type in _MEDIA:
+        return [Part(LITERAL, _MEDIA[block.type])]
+    raise msgspec.ValidationError(f"a block of an unknown kind: {block.type}")
 
 
 def _blocks_of(value: Value) -> list[Block[Any, Any]]:
@@ -118,14 +126,18 @@ def text_parts(value: Value) -> list[Part]:
 
 def content_parts(value: Value) -> list[Part]:
     """Return what a content value shows: a string, a list of blocks, else its JSON; null is nothing."""
+    if isinstance(value, str):
+        return [Part(TEXT, value)] if value else []
+    if isinstance(value, list):
+        if len(value) == 1:
+            return known_parts(value[0])
+        return [part for block in value for part in known_parts(block)]
     first = first_byte(value)
     if first == STRING:
         return text_parts(value)
     if first != LIST:
         return copied(value)
     content = Content(value)
-    if len(content.blocks) == 1:
-        return content.parts(0)
     return [part for number in range(len(content.blocks)) for part in content.parts(number)]
 
 
@@ -144,7 +156,7 @@ def copied(value: Value) -> list[Part]:
 
 def has(value: Value) -> bool:
     """Whether a field is there and not null."""
-    return first_byte(value) not in (0, NULL)
+    return isinstance(value, str) or first_byte(value) not in (0, NULL)
 
 
 def as_text(value: Value) -> str | None:

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from agents9core.kinds import Kinds
-from agents9core.markdown import PROSE, mark_of, section_size
+from agents9core.kinds import PROSE_KINDS, Kinds
+from agents9core.markdown import section_mark
 from agents9core.record import LITERAL, NOTHING, Message, Part, Read, Record, Span, find_records, time_ns
 from agents9core.render import Extent, Piece, cut, measure
 
@@ -175,58 +175,51 @@ class ChatIndex:
         """Index what the object *data*, which stands at *at*, says."""
         if len(data) <= LONG:
             self._take_record(record, at, len(data))
-        elif self._is_news(record):
-            self._add_long(record.messages, data, at)
+        else:
+            near = 0
+            for nth, message in enumerate(self._news(record)):
+                number = self._kinds.number(message)
+                pieces, extent, near = cut(message.parts, data, number < PROSE_KINDS, near)
+                self._keep(pieces)
+                self._append(number, at, len(data), nth, extent)
 
     def _take_record(self, record: Record, at: int, length: int) -> None:
         """Index what an object says that stands at *at* and is not LONG."""
-        if self._is_news(record):
-            for nth, message in enumerate(record.messages):
-                extent = measure(message.parts, message.role in PROSE)
-                self._append(message, at, length, nth, extent)
+        for nth, message in enumerate(self._news(record)):
+            number = self._kinds.number(message)
+            self._append(number, at, length, nth, measure(message.parts, number < PROSE_KINDS))
 
-    def _is_news(self, record: Record) -> bool:
-        """Take what a record says besides its messages; say whether these are to be shown."""
+    def _news(self, record: Record) -> list[Message]:
+        """Take what a record says besides its messages, and return those that are to be shown."""
         if self._starts_at is None:
             self._starts_at = record.starts_at or 0
-        if record.ordinal is not None and 0 <= record.ordinal < self._starts_at:
-            return False
+        ordinal, uid, messages = record.ordinal, record.uid, record.messages
+        if ordinal is not None and 0 <= ordinal < self._starts_at:
+            return []
         if record.begins is not None and len(self.chains) < _CHAINS_KEPT:
             self.chains[record.begins] = None
-        if record.uid is not None and not self._is_new(record.uid) and not record.repeats:
-            return False
-        when = None if record.time is None else time_ns(record.time)
-        if when is not None and record.messages:
+        if uid is not None:
+            if hash(uid) in self._uids and not record.repeats:
+                return []
+            self._uids.add(hash(uid))
+        when = time_ns(record.time) if record.time is not None else None
+        if when is not None and messages:
             self._clock = when
         for name, value in record.facts:
             self.facts[name] = (value[:_FACT], self._clock if when is None else when)
-        return bool(record.messages)
+        return messages if len(self._size) + len(messages) <= CAP else self._within_cap(messages)
 
-    def _is_new(self, uid: str) -> bool:
-        known = len(self._uids)
-        self._uids.add(hash(uid))
-        return len(self._uids) > known
+    def _within_cap(self, messages: list[Message]) -> list[Message]:
+        self.overflowed = True
+        return messages[: CAP - len(self)]
 
-    def _add_long(self, messages: list[Message], data: bytes, at: int) -> None:
-        near = 0
-        for nth, message in enumerate(messages):
-            pieces, extent, near = cut(message.parts, data, message.role in PROSE, near)
-            if len(self) < CAP:
-                self._keep(pieces)
-            self._append(message, at, len(data), nth, extent)
-
-    def _append(self, message: Message, at: int, length: int, nth: int, extent: Extent) -> None:
-        if len(self._size) >= CAP:
-            self.overflowed = True
-            return
-        number = self._kinds.number(message)
+    def _append(self, number: int, at: int, length: int, nth: int, extent: Extent) -> None:
         size, marks = extent
-        kind = self._kinds.names[number]
-        mark = mark_of(kind, marks)
+        mark, mark_bytes = section_mark(number < PROSE_KINDS, marks)
         clock = self._clock
         if clock > self.newest_ns or not self._size:
             self.newest_ns = clock
-        self.markdown_size += section_size(kind, size, mark)
+        self.markdown_size += self._kinds.frames[number] + size + mark_bytes
         self._at.append(at)
         self._length.append(length)
         self._nth.append(nth)
@@ -243,4 +236,4 @@ class ChatIndex:
     def _add_notice(self, text: str) -> None:
         message = Message("system", [Part(LITERAL, text.encode())])
         self._keep([Piece(0, LITERAL, 0, 0, text.encode())])
-        self._append(message, 0, 0, 0, measure(message.parts, is_prose=True))
+        self._append(self._kinds.number(message), 0, 0, 0, measure(message.parts, is_prose=True))

@@ -4,12 +4,14 @@ Pure. Source of the rules: DESIGN section 4.
 """
 
 import re
-from collections import OrderedDict
 from functools import lru_cache
 
+from agents9core.markdown import PROSE, frame
 from agents9core.record import CALL, RESULT, Message
 
 FIXED = ("user", "assistant", "thinking", "system", "agent", CALL, RESULT)
+PROSE_KINDS = len(PROSE)
+"""The first of them, and no others, are prose."""
 TOOLS = 255
 """Distinct tool names in a chat; calls of the next are `tool-call`."""
 CALLS = 256
@@ -36,8 +38,10 @@ class Kinds:
 
     def __init__(self) -> None:
         self.names = list(FIXED)
+        self.frames = [frame(name) for name in FIXED]
+        """Of each kind what `markdown.frame` says."""
         self._numbers = {name: number for number, name in enumerate(FIXED)}
-        self._calls: OrderedDict[str, tuple[int, int]] = OrderedDict()
+        self._calls: dict[str, tuple[int, int]] = {}
         """Of each call that waits: which one it was, and the number of its kind."""
         self._count = 0
 
@@ -63,7 +67,9 @@ class Kinds:
             if len(self.names) - len(FIXED) >= 2 * TOOLS:
                 return _CALL
             number = self._numbers[kind] = len(self.names)
-            self.names += (kind, f"{kind}-result")
+            both = (kind, f"{kind}-result")
+            self.names += both
+            self.frames += map(frame, both)
         return number
 
     def _remember(self, call: str | None, number: int) -> None:
@@ -71,9 +77,9 @@ class Kinds:
         if call is None:
             return
         self._calls[call] = (self._count, number)
-        self._calls.move_to_end(call)
-        if len(self._calls) > CALLS:
-            self._calls.popitem(last=False)
+        if len(self._calls) >= 2 * CALLS:  # those that are too old go all at once: that is cheaper
+            oldest = self._count - CALLS
+            self._calls = {call: kept for call, kept in self._calls.items() if kept[0] > oldest}
 
     def _answered(self, call: str | None) -> int:
         waiting = self._calls.get(call) if call is not None else None

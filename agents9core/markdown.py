@@ -45,19 +45,21 @@ def closing(kind: str, mark: int) -> bytes:
 _OPENING_BYTES = len(opening(0, "", 0, 0)) - 1
 
 
-def section_size(kind: str, size: int, mark: int) -> int:
-    """Return how many bytes the section of a message of *size* bytes has."""
-    if kind in PROSE:
-        return _OPENING_BYTES + len(kind) + size + mark + 1
-    return _OPENING_BYTES + len(kind) + size + 2 * mark + 3
+def frame(kind: str) -> int:
+    """Return how many bytes the section of a message has besides its text, and for its `section_mark`."""
+    return _OPENING_BYTES + len(kind) + (1 if kind in PROSE else 3)
 
 
-def mark_of(kind: str, marks: int) -> int:
-    """Return what a section's size depends on besides: headings to be escaped, or the fence's length.
+def section_mark(is_prose: bool, marks: int) -> tuple[int, int]:
+    """Return what a section's size depends on besides, and by how many bytes.
 
-    *marks*: those headings, or the longest run of backticks (`render.Extent`).
+    That is, of prose, the headings to be escaped; else the fence's length. *marks*: those headings, or the
+    longest run of backticks (`render.Extent`).
     """
-    return marks if kind in PROSE else max(3, marks + 1)
+    if is_prose:
+        return marks, marks
+    fence = max(3, marks + 1)
+    return fence, 2 * fence
 
 
 def forged_in(text: str) -> int:
@@ -69,9 +71,10 @@ def forged_in(text: str) -> int:
 
 def ticks_in(text: str) -> int:
     """Return the longest run of backticks, of three and more; 0 where there is none."""
-    if "````" in text:
-        return max(map(len, _TICKS.findall(text)))
-    return 3 if "```" in text else 0
+    at = text.find("```")
+    if at < 0:
+        return 0
+    return max(map(len, _TICKS.findall(text, at))) if text.find("````", at) >= 0 else 3
 
 
 def escaped(data: bytes, at_line: bool = True, next_bytes: bytes = b"") -> bytes:

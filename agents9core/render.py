@@ -51,8 +51,9 @@ def measure(parts: list[Part], is_prose: bool) -> Extent:
         text = part.data
         if not isinstance(text, str):
             text = text_of(text) if part.how == TEXT else str(text, "utf-8", "replace")
-        length = len(text) if text.isascii() else len(text.encode())
-        size += length if not length or text.endswith("\n") else length + 1
+        size += len(text) if text.isascii() else len(text.encode())
+        if text and text[-1] != "\n":
+            size += 1
         if is_prose:
             if "#" in text:
                 marks += forged_in(text)

@@ -5,6 +5,7 @@ the text that stands in `user` records was written by the program. Pure.
 """
 
 import re
+from collections.abc import Callable
 from typing import Any, Generic, TypeAlias
 
 import msgspec
@@ -80,6 +81,7 @@ class _Line(msgspec.Struct, Generic[Body], frozen=True, gc=False):
 
 
 _AnyLine: TypeAlias = _Line[Any]
+_AnyBlock: TypeAlias = Block[Any, Any]
 _DECODED = _Line[str | list[Block[str, Decoded]] | None]
 _RAW = _Line[Raw]
 
@@ -109,12 +111,10 @@ def _aside(line: _AnyLine) -> Record:
 
 def _record(line: _AnyLine) -> Record:
     kind = line.type or ""
-    if kind in TITLES:
-        return Record(facts=_title(kind, line))
     speak = _SPEAKERS.get(kind)
-    if speak is None:
-        return NOTHING
-    return Record(speak(line), line.timestamp, line.uuid, _model(line) if speak is _assistant else ())
+    if speak is not None:
+        return Record(speak(line), line.timestamp, line.uuid, _model(line) if speak is _assistant else ())
+    return Record(facts=_title(kind, line)) if kind in TITLES else NOTHING
 
 
 def _user(line: _AnyLine) -> list[Message]:
@@ -127,13 +127,14 @@ def _user(line: _AnyLine) -> list[Message]:
     messages: list[Message] = []
     group: list[Part] = []
     for number, block in enumerate(content.blocks):
-        if not _stands_alone(block.type or ""):
+        alone = _alone(block)
+        if alone is None:
             group += content.parts(number)
             continue
         if group:
             messages.append(Message(_user_role(line, group), group))
             group = []
-        messages += _block_said("user", content, number)
+        messages += alone
     return [*messages, Message(_user_role(line, group), group)] if group else messages
 
 
@@ -145,31 +146,48 @@ def _assistant(line: _AnyLine) -> list[Message]:
     if whole:
         return [Message(speaker, whole)]
     content = Content(line.message.content)
-    if len(content.blocks) == 1:  # as claude writes it
-        return _block_said(speaker, content, 0)
-    return [said for number in range(len(content.blocks)) for said in _block_said(speaker, content, number)]
+    messages: list[Message] = []
+    for number, block in enumerate(content.blocks):
+        alone = _alone(block)
+        messages += _said(speaker, content.parts(number)) if alone is None else alone
+    return messages
 
 
-def _stands_alone(kind: str) -> bool:
-    """Whether a block is a message of its own whoever's record it is in."""
-    return kind.endswith(("tool_use", "tool_result")) or kind in ("thinking", "redacted_thinking")
-
-
-def _block_said(speaker: str, content: Content, number: int) -> list[Message]:
-    block = content.blocks[number]
+def _alone(block: _AnyBlock) -> list[Message] | None:
+    """Return what a block says that is a message of its own whoever's record it is in; None: it is not."""
     kind = block.type or ""
-    if kind == "text":
-        return _said(speaker, text_parts(block.text))
+    say = _ALONE.get(kind)
+    if say is not None:
+        return say(block)
     if kind.endswith("tool_use"):
-        name = as_text(block.name) or ""
-        return [Message(CALL, call_parts(block.name, copied(block.input)), block.id, name)]
-    if kind.endswith("tool_result"):
-        return [Message(RESULT, content_parts(block.content), block.tool_use_id)]
-    if kind == "thinking":
-        return _said("thinking", text_parts(block.thinking))
-    if kind == "redacted_thinking":
-        return []
-    return _said(speaker, content.parts(number))
+        return _call(block)
+    return _result(block) if kind.endswith("tool_result") else None
+
+
+def _call(block: _AnyBlock) -> list[Message]:
+    name = as_text(block.name) or ""
+    return [Message(CALL, call_parts(block.name, copied(block.input)), block.id, name)]
+
+
+def _result(block: _AnyBlock) -> list[Message]:
+    return [Message(RESULT, content_parts(block.content), block.tool_use_id)]
+
+
+def _thinking(block: _AnyBlock) -> list[Message]:
+    return _said("thinking", text_parts(block.thinking))
+
+
+def _nothing(_block: _AnyBlock) -> list[Message]:
+    return []
+
+
+_ALONE: dict[str, Callable[[_AnyBlock], list[Message]]] = {
+    "tool_use": _call,
+    "tool_result": _result,
+    "thinking": _thinking,
+    "redacted_thinking": _nothing,
+}
+"""The usual kinds; of others those whose names end as the first two."""
 
 
 def _system(line: _AnyLine) -> list[Message]:
@@ -187,7 +205,12 @@ def _queued(line: _AnyLine) -> list[Message]:
     return _said("user" if origin == "human" or typed else "system", parts)
 
 
-_SPEAKERS = {"user": _user, "assistant": _assistant, "system": _system, "attachment": _queued}
+_SPEAKERS: dict[str, Callable[[_AnyLine], list[Message]]] = {
+    "user": _user,
+    "assistant": _assistant,
+    "system": _system,
+    "attachment": _queued,
+}
 
 
 def _user_role(line: _AnyLine, parts: list[Part]) -> str:

@@ -31,7 +31,7 @@ from agents9core.blocks import (
 )
 from agents9core.record import CALL, LITERAL, NOTHING, RESULT, Message, Part, Reader, Record
 
-_TURNS = {
+_TURNS: dict[str | None, str] = {
     "task_started": "busy",
     "turn_started": "busy",
     "task_complete": "idle",
@@ -134,7 +134,7 @@ def _say(line: _AnyLine) -> Record | None:
     item = line.payload
     if item is None:
         return None
-    take = _LINES.get(line.type or "")
+    take = _LINES.get(line.type)
     return take(line, item) if take else NOTHING
 
 
@@ -151,7 +151,7 @@ def _response_item(line: _AnyLine, item: _AnyItem) -> Record:
 
 
 def _event(line: _AnyLine, event: _AnyItem) -> Record:
-    turn = _TURNS.get(event.type or "")
+    turn = _TURNS.get(event.type)
     return Record([], line.timestamp, None, (("turn", turn),), line.ordinal) if turn else NOTHING
 
 
@@ -172,7 +172,7 @@ def _session_meta(line: _AnyLine, meta: _AnyItem) -> Record:
     return Record(ordinal=line.ordinal, starts_at=meta.subagent_history_start_ordinal or 0)
 
 
-_LINES: dict[str, Callable[[_AnyLine, _AnyItem], Record]] = {
+_LINES: dict[str | None, Callable[[_AnyLine, _AnyItem], Record]] = {
     "response_item": _response_item,
     "event_msg": _event,
     "turn_context": _turn_context,
@@ -188,10 +188,8 @@ def _said_by_item(item: _AnyItem) -> list[Message]:
     if say is not None:
         return say(item)
     if kind.endswith("_call"):
-        return [_call(kind, item)]
-    if kind.endswith("_output"):
-        return [_output(item)]
-    return []
+        return _call(item)
+    return _output(item) if kind.endswith("_output") else []
 
 
 def _message(item: _AnyItem) -> list[Message]:
@@ -218,26 +216,33 @@ def _image_generation(item: _AnyItem) -> list[Message]:
     return [Message(CALL, parts, item.call_id, name)]
 
 
+def _call(item: _AnyItem) -> list[Message]:
+    """Read a call: its input is the first of arguments, input and action; a string is unescaped once."""
+    name = as_text(item.name)
+    if name:
+        named = text_parts(item.name)
+    else:
+        name = (item.type or "").removesuffix("_call")
+        named = [Part(LITERAL, name.encode())]
+    given = item.arguments if has(item.arguments) else item.input if has(item.input) else item.action
+    shown = text_parts(given) if first_byte(given) == STRING else copied(given)
+    return [Message(CALL, named + shown, item.call_id, name)]
+
+
+def _output(item: _AnyItem) -> list[Message]:
+    shown = content_parts(item.output) if has(item.output) else copied(item.tools)
+    return [Message(RESULT, shown, item.call_id)]
+
+
 _ITEMS: dict[str, Callable[[_AnyItem], list[Message]]] = {
     "message": _message,
     "agent_message": _agent,
     "reasoning": _reasoning,
     "image_generation_call": _image_generation,
+    "function_call": _call,
+    "function_call_output": _output,
 }
-
-
-def _call(kind: str, item: _AnyItem) -> Message:
-    """Read a call: its input is the first of arguments, input and action; a string is unescaped once."""
-    name = as_text(item.name)
-    named = text_parts(item.name) if name else [Part(LITERAL, kind.removesuffix("_call").encode())]
-    given = next((field for field in (item.arguments, item.input, item.action) if has(field)), ABSENT)
-    shown = text_parts(given) if first_byte(given) == STRING else copied(given)
-    return Message(CALL, named + shown, item.call_id, name or kind.removesuffix("_call"))
-
-
-def _output(item: _AnyItem) -> Message:
-    shown = content_parts(item.output) if has(item.output) else copied(item.tools)
-    return Message(RESULT, shown, item.call_id)
+"""The usual kinds; others are told by how their names end."""
 
 
 def _from_user(item: _AnyItem) -> list[Message]:

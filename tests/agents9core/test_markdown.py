@@ -11,7 +11,7 @@ from agents9core import index as index_module
 from agents9core import markdown, render
 from agents9core import resolver as resolver_module
 from agents9core.errors import Gone, NotFound
-from agents9core.markdown import Marks, closing, escaped, forged_in, mark_of, opening, section_size
+from agents9core.markdown import Marks, closing, escaped, forged_in, frame, opening, section_mark
 from agents9core.resolver import Resolver
 from agents9core.tree import build_tree
 from tests.e2e.machine import SESSION, Machine
@@ -159,10 +159,10 @@ TEXTS = st.lists(st.sampled_from(["a", "\n", "## ", "00000000-", "`", "#", "é",
 def test_the_size_of_a_section_is_known_without_its_text(text, kind):
     data = text.encode() + b"\n"
     _, marks = render.measure([render.Part(0, data)], kind in markdown.PROSE)
-    mark = mark_of(kind, marks)
+    mark, mark_bytes = section_mark(kind in markdown.PROSE, marks)
     shown = escaped(data) if kind in markdown.PROSE else data
     section = opening(0, kind, NS, mark) + shown + closing(kind, mark)
-    assert section_size(kind, len(data), mark) == len(section)
+    assert frame(kind) + len(data) + mark_bytes == len(section)
 
 
 @given(TEXTS, st.lists(st.integers(1, 9)))
