@@ -17,7 +17,7 @@ import msgspec
 
 _decode = msgspec.json.Decoder(str).decode
 _tolerant = json.JSONDecoder(strict=False).decode
-_LONE = re.compile("[\ud800-\udfff]++")
+_LONE = "[\ud800-\udfff]++"
 _LONGEST_ESCAPE = 12
 """Bytes of a surrogate pair, both halves escaped."""
 
@@ -28,7 +28,7 @@ def text_of(string: bytes | msgspec.Raw) -> str:
         return _decode(string)
     except msgspec.DecodeError:
         text: str = _tolerant(str(memoryview(string), "utf-8", "replace"))
-        return _LONE.sub(lambda run: "\ufffd" * len(run[0]), text)
+        return re.sub(_LONE, lambda run: "\ufffd" * len(run[0]), text)
 
 
 def utf8(data: bytes) -> bytes:

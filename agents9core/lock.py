@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Iterable
 
-_FLOCK = re.compile(rb"\d+: FLOCK +\w+ +WRITE +(\d+) [0-9a-f]+:[0-9a-f]+:(\d+) ", re.ASCII)
+_FLOCK = rb"\d+: FLOCK +\w+ +WRITE +(\d+) [0-9a-f]+:[0-9a-f]+:(\d+) "
 _CHUNK = 1 << 16
 
 Locks = dict[int, frozenset[int]]
@@ -19,7 +19,7 @@ def parse_locks(lines: Iterable[bytes]) -> Locks:
     """Return who holds what. Waiters (`->`), readers, POSIX locks and what is no lock are left out."""
     held: dict[int, set[int]] = {}
     for line in lines:
-        if found := _FLOCK.match(line):
+        if found := re.match(_FLOCK, line):
             held.setdefault(int(found[1]), set()).add(int(found[2]))
     return {pid: frozenset(inodes) for pid, inodes in held.items()}
 

@@ -9,6 +9,7 @@ name that is not UTF-8 has its odd bytes as `%XX`.
 import os
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import NamedTuple
 from urllib.parse import quote_from_bytes
 
@@ -28,7 +29,6 @@ _SECRETS = (
     r"id_(?:rsa|dsa|ecdsa|ed25519)(?:[._-].*)?(?<!\.pub)",  # ssh-keygen(1)
     r"[._]netrc|\.npmrc|\.yarnrc(?:\.yml)?|\.pypirc|\.pgpass|\.my\.cnf|\.dockercfg|\.htpasswd",
 )
-_SECRET = re.compile("|".join(_SECRETS), re.IGNORECASE | re.DOTALL)
 _SECRET_DIRECTORIES = frozenset({".aws", ".gnupg", ".kube", ".ssh"})
 _TYPES = {".jsonl": "application/x-ndjson", ".json": "application/json", ".zst": "application/zstd"}
 
@@ -76,7 +76,12 @@ def _may_be_shown(name: str, look: FileStat) -> bool:
     """Whether it is a directory or a plain file, and by its name no secret."""
     if look.is_directory:
         return name not in _SECRET_DIRECTORIES
-    return look.is_regular and not _SECRET.fullmatch(name)
+    return look.is_regular and not _secret().fullmatch(name)
+
+
+@cache
+def _secret() -> re.Pattern[str]:
+    return re.compile("|".join(_SECRETS), re.IGNORECASE | re.DOTALL)
 
 
 class _Member(NamedTuple):

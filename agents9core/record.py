@@ -178,10 +178,8 @@ _DEPTH = 200
 _STRING = rb'"(?:[^"\\]++|\\.)*+"'
 _TOKEN = re.compile(_STRING + rb'|["{}\[\]]', re.DOTALL)
 _HIGH, _LOW = (rb"\\u[dD][%b][0-9a-fA-F]{2}" % half for half in (b"89abAB", b"c-fC-F"))
-_DAMAGE = re.compile(
-    rb"(?:\\\\|%b%b)++|(?P<lone>(?:%b(?!%b)|%b){1,999}+)|(?P<controls>[\0-\x1f]{1,999}+)"
-    % (_HIGH, _LOW, _HIGH, _LOW, _LOW)
-)
+_ALONE = rb"(?:%b(?!%b)|%b)" % (_HIGH, _LOW, _LOW)
+_DAMAGE = rb"(?:\\\\|%b%b)++|(?P<lone>%b{1,999}+)|(?P<controls>[\0-\x1f]{1,999}+)" % (_HIGH, _LOW, _ALONE)
 """Short runs of lone surrogates, and of control characters; backslashes that escape each other, and pairs of
 surrogates, are matched so that they are passed over."""
 
@@ -258,7 +256,7 @@ def _mended(data: bytes, read: Reads[Record]) -> Record | None:
 def _mend(data: bytearray) -> None:
     """Put U+FFFD in place of every lone surrogate, blanks of control characters, and marks of bad UTF-8."""
     _mend_utf8(memoryview(data))
-    for damage in _DAMAGE.finditer(data):
+    for damage in re.finditer(_DAMAGE, data):
         start, end = damage.span()
         if damage.lastgroup == "lone":
             data[start:end] = b"\\ufffd" * ((end - start) // 6)

@@ -4,10 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-_RANGE = re.compile(
-    r"\s*(?P<type>[\w!#$%&'*+.^`|~-]+)/(?P<subtype>[\w!#$%&'*+.^`|~-]+)\s*(?P<parameters>(?:;.*)?)", re.ASCII
-)
-_WEIGHT = re.compile(r";\s*q\s*=\s*(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\s*(?:;|$)", re.ASCII | re.IGNORECASE)
+_RANGE = r"\s*(?P<type>[\w!#$%&'*+.^`|~-]+)/(?P<subtype>[\w!#$%&'*+.^`|~-]+)\s*(?P<parameters>(?:;.*)?)"
+_WEIGHT = r";\s*q\s*=\s*(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\s*(?:;|$)"
 
 
 class _Wish(NamedTuple):
@@ -38,9 +36,9 @@ def preferred(accept: str | None, offers: Sequence[str]) -> str:
 def _wishes(accept: str) -> list[_Wish]:
     wishes = []
     for rank, part in enumerate(accept.split(",")):
-        if match := _RANGE.fullmatch(part):
+        if match := re.fullmatch(_RANGE, part, re.ASCII):
             kind, subtype, parameters = match.groups()
-            weight = _WEIGHT.search(parameters)
+            weight = re.search(_WEIGHT, parameters, re.ASCII | re.IGNORECASE)
             precision = 0 if kind == "*" else 1 if subtype == "*" else 2
             wishes.append(
                 _Wish(f"{kind}/{subtype}".lower(), float(weight[1]) if weight else 1.0, precision, -rank)

@@ -19,13 +19,10 @@ _HTTP_SECONDS = tuple(f"{second:02d} GMT" for second in range(60))
 _ISO_SECONDS = tuple(f"{second:02d}." for second in range(60))
 _ISO_MILLISECONDS = tuple(f"{ms:03d}Z" for ms in range(1000))
 _TIME = r"(?P<time>\d\d:\d\d:\d\d)"
-_FORMS = tuple(
-    re.compile(form, re.ASCII)
-    for form in (
-        r"[A-Z][a-z]{2}, (?P<day>\d\d) (?P<month>[A-Z][a-z]{2}) (?P<year>\d{4}) " + _TIME + " GMT",
-        r"[A-Z][a-z]{5,8}, (?P<day>\d\d)-(?P<month>[A-Z][a-z]{2})-(?P<year>\d\d) " + _TIME + " GMT",
-        r"[A-Z][a-z]{2} (?P<month>[A-Z][a-z]{2}) (?P<day>[ \d]\d) " + _TIME + r" (?P<year>\d{4})",
-    )
+_FORMS = (
+    r"[A-Z][a-z]{2}, (?P<day>\d\d) (?P<month>[A-Z][a-z]{2}) (?P<year>\d{4}) " + _TIME + " GMT",
+    r"[A-Z][a-z]{5,8}, (?P<day>\d\d)-(?P<month>[A-Z][a-z]{2})-(?P<year>\d\d) " + _TIME + " GMT",
+    r"[A-Z][a-z]{2} (?P<month>[A-Z][a-z]{2}) (?P<day>[ \d]\d) " + _TIME + r" (?P<year>\d{4})",
 )
 
 
@@ -85,7 +82,7 @@ def _within(times: list[int], first: int, last: int) -> list[int]:
 def parse_http_date(text: str) -> int | None:
     """Return the seconds since 1970 of any of the three forms; None for anything else."""
     for form in _FORMS:
-        if match := form.fullmatch(text.strip()):
+        if match := re.fullmatch(form, text.strip(), re.ASCII):
             return _seconds(**match.groupdict())
     return None
 

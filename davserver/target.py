@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 from davserver.answer import Refusal
 
-_ABSOLUTE = re.compile(r"https?://((?:\[[^][/?#]*\])?[^][/?#]*)((?:[/?#].*)?)", re.IGNORECASE | re.DOTALL)
+_ABSOLUTE = r"https?://((?:\[[^][/?#]*\])?[^][/?#]*)((?:[/?#].*)?)"
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _NEVER_A_NAME = {"", ".", ".."}
 
@@ -39,7 +39,7 @@ def quoted(name: str) -> str:
 
 def split_absolute(raw: str) -> tuple[str | None, str]:
     """Return the authority that an absolute-form target names, else None, and its origin-form."""
-    if match := _ABSOLUTE.fullmatch(raw):
+    if not raw.startswith("/") and (match := re.fullmatch(_ABSOLUTE, raw, re.IGNORECASE | re.DOTALL)):
         authority, path = match.groups()
         return authority, path if path.startswith("/") else "/" + path
     return None, raw

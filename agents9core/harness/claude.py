@@ -27,7 +27,7 @@ from agents9core.store import NOT_THERE, Root, parse_object, read_at, text_of
 _NODE = ("node", "nodejs")
 _PACKAGE = "@anthropic-ai/claude-code/"
 _INSTALLED = ("/claude/versions/", "/ccd-cli/")
-_NEVER = re.compile(r"rg|bfs|ugrep|(?:ba|da|z|fi|k)?sh|(?:python|pypy|perl|ruby|lua|php)[0-9.]*", re.ASCII)
+_NEVER = r"rg|bfs|ugrep|(?:ba|da|z|fi|k)?sh|(?:python|pypy|perl|ruby|lua|php)[0-9.]*"
 """What the binary runs itself as, under another argv[0], and what runs a script named `claude`."""
 _NO_SESSION = frozenset((
     "mcp", "update", "upgrade", "daemon", "install", "doctor", "plugin", "plugins", "setup-token",
@@ -65,7 +65,7 @@ def owns(process: Process) -> bool:
     if not argv:
         return False
     name, arguments = os.path.basename(argv[0]), argv[1:]
-    if _NEVER.fullmatch(name):
+    if re.fullmatch(_NEVER, name):
         return False
     named = "claude" in (process.comm, name)
     if name in _NODE:
@@ -77,7 +77,7 @@ def owns(process: Process) -> bool:
     return (
         named
         and _first_word(arguments) not in _NO_SESSION
-        and not _NEVER.fullmatch(os.path.basename(process.exe() or ""))
+        and not re.fullmatch(_NEVER, os.path.basename(process.exe() or ""))
     )
 
 

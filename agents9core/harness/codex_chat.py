@@ -7,6 +7,7 @@ its kind where codex wrote one, else by the markers that codex itself tests for.
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import groupby
 from typing import Any, Generic, TypeAlias
 
@@ -65,21 +66,14 @@ _PREFIXES = (
     "Warning: Your account was flagged for potentially high-risk cyber activity",
     "Another language model started to solve this problem and produced a summary of its thinking process.",
 )
-_MARKED = re.compile(
-    "|".join(
-        [f"(?:{re.escape(start)}.*{re.escape(end)})" for start, end in _PAIRS]
-        + [f"(?:{re.escape(start)}.*)" for start in _PREFIXES]
-        + [
-            r'(?:<codex_internal_context source="[a-z][a-z0-9_]*">.*</codex_internal_context>)',
-            r'(?:<hook_prompt hook_run_id="[^"]+">.*</hook_prompt>)',
-            r"(?:<external_(?P<key>[^>]*)>.*</external_(?P=key)>)",
-        ]
-    ),
-    re.DOTALL | re.IGNORECASE | re.ASCII,
+_FORMS = (
+    r'(?:<codex_internal_context source="[a-z][a-z0-9_]*">.*</codex_internal_context>)',
+    r'(?:<hook_prompt hook_run_id="[^"]+">.*</hook_prompt>)',
+    r"(?:<external_(?P<key>[^>]*)>.*</external_(?P=key)>)",
 )
 _MEDIA = ("input_image", "input_audio")
-_WRAPPER = re.compile(r"\s*<(?:image|audio)\b[^>]*>\s*")
-_WRAPPER_END = re.compile(r"\s*</(?:image|audio)>\s*")
+_WRAPPER = r"\s*<(?:image|audio)\b[^>]*>\s*"
+_WRAPPER_END = r"\s*</(?:image|audio)>\s*"
 
 
 class _Passthrough(msgspec.Struct, frozen=True):
@@ -265,9 +259,9 @@ def _sorted_items(item: _AnyItem) -> Iterator[tuple[str, list[Part]]]:
     types = [*(block.type for block in content.blocks), None]
     for number, (block, label) in enumerate(zip(content.blocks, labels, strict=True)):
         text = as_text(block.text) or ""
-        if types[number + 1] in _MEDIA and _WRAPPER.fullmatch(text):
+        if types[number + 1] in _MEDIA and re.fullmatch(_WRAPPER, text):
             continue
-        if types[number - 1] in _MEDIA and _WRAPPER_END.fullmatch(text):
+        if types[number - 1] in _MEDIA and re.fullmatch(_WRAPPER_END, text):
             continue
         if parts := content.parts(number):
             yield _role(label, text), parts
@@ -280,7 +274,14 @@ def _role(label: str | None, text: str) -> str:
 
 
 def _role_by_marks(text: str) -> str:
-    return "system" if _MARKED.fullmatch(text.strip()) else "user"
+    return "system" if _marked().fullmatch(text.strip()) else "user"
+
+
+@cache
+def _marked() -> re.Pattern[str]:
+    pairs = [f"(?:{re.escape(start)}.*{re.escape(end)})" for start, end in _PAIRS]
+    prefixes = [f"(?:{re.escape(start)}.*)" for start in _PREFIXES]
+    return re.compile("|".join([*pairs, *prefixes, *_FORMS]), re.DOTALL | re.IGNORECASE | re.ASCII)
 
 
 def _said(role: str, parts: list[Part]) -> list[Message]:

@@ -29,9 +29,9 @@ _PACKAGE = "@deepseek-ai/dsh/lib/bin.js"
 _COMMS = ("node", "nodejs", "MainThread", "dsh")
 """dsh gives itself no name; newer nodes call their first thread so."""
 _NO_SESSION = frozenset(("--version", "-v", "-V", "--help", "-h"))
-_TRANSCRIPT = re.compile(r"session(?:\.v(\d{1,6}))?\.jsonl(\.zstd)?", re.ASCII)
-_ESCAPE = re.compile("~([0-9A-F]{4})")
-_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._~-]{0,254}", re.ASCII)
+_TRANSCRIPT = r"session(?:\.v([0-9]{1,6}))?\.jsonl(\.zstd)?"
+_ESCAPE = "~([0-9A-F]{4})"
+_ID = "[0-9A-Za-z][0-9A-Za-z._~-]{0,254}"
 _HEAD_BYTES = 64 << 10
 _LATEST_MS = 1 << 42
 """Some time in 2109."""
@@ -75,7 +75,7 @@ class Place(NamedTuple):
         files = [
             (int(found[1] or 0), stat.mtime_ns, name)
             for name, stat in entries
-            if stat.is_regular and (found := _TRANSCRIPT.fullmatch(name))
+            if stat.is_regular and (found := re.fullmatch(_TRANSCRIPT, name))
         ]
         return (self.project, self.name, max(files)[2]) if files else None
 
@@ -112,7 +112,7 @@ def place_at(path: str) -> tuple[Place, str] | None:
 
 
 def _is_own(name: str) -> bool:
-    return _TRANSCRIPT.fullmatch(name) is not None
+    return re.fullmatch(_TRANSCRIPT, name) is not None
 
 
 class Dsh:
@@ -262,7 +262,7 @@ def parse_header(data: bytes) -> Header | None:
         return None
     id = text_of(record, "id")
     return Header(
-        id=id if id and _ID.fullmatch(id) else None,
+        id=id if id and re.fullmatch(_ID, id) else None,
         cwd=text_of(record, "cwd"),
         own=record.get("origin") != "subagent",
         started_ns=_milliseconds(record.get("createdAt")) * 1_000_000,
@@ -295,8 +295,8 @@ def _id(place: Place, header: Header | None) -> str | None:
     """Return a session's id: its own word for it, else the name of its directory, which is the id escaped."""
     if header is not None and header.id is not None:
         return header.id
-    plain = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), place.name)
-    return next((id for id in (plain, place.name) if _ID.fullmatch(id)), None)
+    plain = re.sub(_ESCAPE, lambda found: chr(int(found[1], 16)), place.name)
+    return next((id for id in (plain, place.name) if re.fullmatch(_ID, id)), None)
 
 
 def _is_plain(one: Open) -> bool:

@@ -14,7 +14,7 @@ from agents9core.process import OpenFile, Process, ProcessTable, without_deleted
 from agents9core.session import Session, Source
 from agents9core.store import Root, parse_object, text_of
 
-_PYTHON = re.compile(r"python[\d.]*", re.ASCII)
+_PYTHON = "python[0-9.]*"
 _SCRIPTS = ("hermes", "hermes-acp", "hermes-agent")
 _NO_SESSION = frozenset((
     "auth", "backup", "bundles", "checkpoints", "claw", "completion", "config", "curator", "debug", "doctor",
@@ -24,12 +24,12 @@ _NO_SESSION = frozenset((
     "status", "tools", "uninstall", "update", "version", "--version", "-V", "--help", "-h",
 ))  # fmt: skip
 """First words of a command line that start no agent."""
-_DATABASE = re.compile(r"(/.*)/state\.db(?:-wal|-shm)?", re.ASCII | re.DOTALL)
+_DATABASE = r"(?s)(/.*)/state\.db(?:-wal|-shm)?"
 _REGISTRY = ("runtime", "active_sessions.json")
 _REGISTRY_BYTES = 1 << 20
-_ID = re.compile(r"[0-9A-Za-z._-]{0,100}\d{8}_\d{6}[0-9A-Za-z._-]{0,40}", re.ASCII)
+_ID = "[0-9A-Za-z._-]{0,100}[0-9]{8}_[0-9]{6}[0-9A-Za-z._-]{0,40}"
 """hermes makes its ids of the time; what else `--resume` names is a title."""
-_SAFE_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z:._-]{0,127}", re.ASCII)
+_SAFE_ID = "[0-9A-Za-z][0-9A-Za-z:._-]{0,127}"
 _RESUME = ("--resume", "-r")
 _START_SECONDS = 2.0
 """How far two readings of a process's start may be apart: the boot time is known to a second."""
@@ -59,7 +59,7 @@ def owns(process: Process) -> bool:
 
 
 def _is_python(path: str) -> bool:
-    return _PYTHON.fullmatch(os.path.basename(without_deleted(path))) is not None
+    return re.fullmatch(_PYTHON, os.path.basename(without_deleted(path))) is not None
 
 
 class Hermes:
@@ -112,7 +112,7 @@ class Hermes:
     def _is_of(self, entry: Entry, process: Process) -> bool:
         """Say whether an entry was written by the process that has the pid now."""
         id = text_of(entry, "session_id")
-        if id is None or not _SAFE_ID.fullmatch(id):
+        if id is None or not re.fullmatch(_SAFE_ID, id):
             return False
         started = self._table.started_ns(process.start) / 1e9
         told = entry.get("process_start_time")
@@ -123,7 +123,7 @@ class Hermes:
 
 def _homes(files: Iterable[OpenFile]) -> list[str]:
     """Return the homes whose database is open: a profile that was chosen after the start shows only there."""
-    found = (_DATABASE.fullmatch(file.target) for file in files)
+    found = (re.fullmatch(_DATABASE, file.target) for file in files)
     return sorted({match[1] for match in found if match})
 
 
@@ -148,7 +148,7 @@ def _resumed(argv: tuple[str, ...]) -> tuple[str | None, str]:
         name, equals, value = word.partition("=")
         if name in _RESUME:
             named = value if equals else "".join(argv[at + 1 : at + 2])
-            return (named, named) if _ID.fullmatch(named) else (None, f"{named}: a title, not an id")
+            return (named, named) if re.fullmatch(_ID, named) else (None, f"{named}: a title, not an id")
     return None, "no --resume"
 
 

@@ -15,7 +15,7 @@ from agents9core.statx import FileStat
 from agents9core.store import parse_object, text_of
 
 _CHUNK = 4 << 20
-_SAYS_MODEL = re.compile(rb'^\{[^\n]{0,128}"type": ?"(?:model_change|session_init)"[^\n]*$', re.MULTILINE)
+_SAYS_MODEL = rb'^\{[^\n]{0,128}"type": ?"(?:model_change|session_init)"[^\n]*$'
 _PASSING = "fallback"
 """The role of a model that stands in for another for a moment."""
 
@@ -69,7 +69,7 @@ class Models:
 
 def parse_models(data: bytes, before: Named) -> Named:
     """Return what is named after these lines, by what was named *before*. Pure."""
-    for line in _SAYS_MODEL.finditer(data):
+    for line in re.finditer(_SAYS_MODEL, data, re.MULTILINE):
         record = parse_object(line[0]) or {}
         if record.get("type") == "session_init":
             before = before._replace(begun_with=text_of(record, "resolvedModel") or before.begun_with)

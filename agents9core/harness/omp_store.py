@@ -30,8 +30,8 @@ _RACY_NS = 20_000_000
 DEEPEST = 8
 """Levels of subagents that omp itself looks through."""
 _TEMPORARY = ("TMPDIR", "TMP", "TEMP")
-_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,127}", re.ASCII)
-_PROFILE = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9_-])?", re.ASCII)
+_ID = "[0-9A-Za-z][0-9A-Za-z._-]{0,127}"
+_PROFILE = "[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9_-])?"
 
 
 class Store(NamedTuple):
@@ -56,7 +56,7 @@ class Transcript(NamedTuple):
     def name_id(self) -> str | None:
         """The session id in its name."""
         id = self.path[-1].removesuffix(SUFFIX).rpartition("_")[2]
-        return id if _ID.fullmatch(id) else None
+        return id if re.fullmatch(_ID, id) else None
 
 
 class Head(NamedTuple):
@@ -114,7 +114,7 @@ def _own(environ: Mapping[str, str], profile: str | None, cwd: str | None) -> st
 def _profile(environ: Mapping[str, str], told: str | None) -> str | None:
     name = told or environ.get("OMP_PROFILE", environ.get("PI_PROFILE")) or ""
     name = name.strip()
-    return name if name != "default" and _PROFILE.fullmatch(name) else None
+    return name if name != "default" and re.fullmatch(_PROFILE, name) else None
 
 
 def _xdg(base: str | None, below: tuple[str, ...]) -> str | None:
@@ -252,7 +252,7 @@ def parse_head(data: bytes) -> Head:
     titled = lines[0]
     id = text_of(header, "id")
     return Head(
-        id=id if id and _ID.fullmatch(id) else None,
+        id=id if id and re.fullmatch(_ID, id) else None,
         cwd=text_of(header, "cwd"),
         title=text_of(titled, "title") if titled.get("type") in ("title", "session") else None,
         has_header=bool(header),

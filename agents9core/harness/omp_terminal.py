@@ -13,7 +13,7 @@ from agents9core.process import OpenFile, Process
 from agents9core.store import Root
 
 _NOTE_BYTES = 16 << 10
-_TTY = re.compile(r"/dev/((?:pts/|tty|hvc)\w*|console)", re.ASCII)
+_TTY = r"/dev/((?:pts/|tty|hvc)\w*|console)"
 _PTS_MAJORS = range(136, 144)
 _CONSOLES = 4
 _SERIAL = 64
@@ -42,7 +42,7 @@ def terminal_of(process: Process, files: Iterable[OpenFile], environ: Mapping[st
     """
     targets = {os.path.basename(file.link): file.target for file in files}
     stdin = targets.get("0") or ("" if targets else _controlling(process.tty))
-    if found := _TTY.fullmatch(stdin):
+    if found := re.fullmatch(_TTY, stdin, re.ASCII):
         return found[1].replace("/", "-")
     if pane := environ.get("ZELLIJ_PANE_ID"):
         session = re.sub(r"[\\/]", "-", environ.get("ZELLIJ_SESSION_NAME", ""))

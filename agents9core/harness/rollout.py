@@ -24,10 +24,8 @@ from agents9core.zst import inflate_line
 STORES = ("sessions", "archived_sessions")
 DEEPEST_CHAIN = 64
 _ID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-_UUID = re.compile(_ID, re.ASCII)
-_NAME = re.compile(
-    rf"rollout-(\d{{4}}-\d\d-\d\dT\d\d-\d\d-\d\d)-({_ID})(?:_({_ID}))?\.jsonl(\.zst)?", re.ASCII
-)
+_WHEN = "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}"
+_NAME = rf"rollout-({_WHEN})-({_ID})(?:_({_ID}))?\.jsonl(\.zst)?"
 _FIRST_LINE_BYTES = 16 << 20
 _LARGEST_FILE = (1 << 63) - 1
 _CHUNK = 1 << 16
@@ -88,7 +86,7 @@ class Header(NamedTuple):
 
 def parse_uuid(value: object) -> str | None:
     """Return an id in the one spelling that file names have, None where it is no UUID."""
-    found = _UUID.fullmatch(value.lower()) if isinstance(value, str) else None
+    found = re.fullmatch(_ID, value.lower()) if isinstance(value, str) else None
     return found[0] if found else None
 
 
@@ -99,7 +97,7 @@ def born_ms(uuid: str) -> int | None:
 
 def parse_name(root: Root, path: tuple[str, ...]) -> Rollout | None:
     """Return the rollout that a file is by its name; None for another file."""
-    found = _NAME.fullmatch(path[-1])
+    found = re.fullmatch(_NAME, path[-1])
     if found is None:
         return None
     when, thread, own, compressed = found.groups()
