@@ -4,7 +4,7 @@
     rests for a request    until a whole one is in the inbox; 5 s from its first byte, else 408
     has its turn           the exchange: the application's answer; nothing here ever blocks on the client
     rests in an answer     until the socket takes more, or until there is something to say
-    leaves                 when it was answered before it had said all: what still comes is read away
+    leaves                 when it was told that this is all: what still comes is read away
 
 One of the modules of this door that know sockets.
 """
@@ -115,8 +115,10 @@ class Connection:
         self._accepted_at = time.monotonic()
         self._begun_at: float | None = None
         """Since when a part of a request is here."""
+        self._is_leaving = False
+        """Whether no more requests of it are answered."""
         self._left_at: float | None = None
-        """Since when it has nothing more to say."""
+        """Since when it has been told so, and everything else."""
         self.is_woken = False
         self._exchange: Exchange | None = None
         """The request that is not answered to its end."""
@@ -134,7 +136,7 @@ class Connection:
             if self._tls is not None and self._handshake:
                 self._handshake = self._tls.shake()
                 return True
-            return self._answer()
+            return self._say_goodbye() if self._is_leaving else self._answer()
         except ConnectionError as exc:
             logger.debug("a connection broke: %s", exc)
             return False
@@ -157,7 +159,7 @@ class Connection:
             logger.exception("an answer failed")
             return not exchange.is_begun and self._refuse(text_answer(500, "500 Internal Server Error"))
         self._let_go()
-        return exchange.keeps or self._say_goodbye(is_cut=exchange.is_cut)
+        return exchange.keeps or self._say_goodbye()
 
     def _let_go(self) -> None:
         """Let go of the answer, finished or not."""
@@ -166,21 +168,22 @@ class Connection:
             exchange.close()
 
     def _refuse(self, answer: Answer) -> bool:
-        """Give the last answer; tell whether the connection stays, to read away what comes."""
+        """Give the last answer. Returns True and raises as `_say_goodbye` does."""
         self._let_go()
         self._outbox.write(last_words(answer))
-        self._outbox.flush()
-        return self._say_goodbye(is_cut=True)
+        return self._say_goodbye()
 
-    def _say_goodbye(self, *, is_cut: bool) -> bool:
-        """Let the client know that this is all; where it *is_cut* short, stay to read away the rest."""
-        if self._tls is not None:
-            self._tls.say_goodbye()
-        if is_cut:
+    def _say_goodbye(self) -> bool:
+        """Let the client know, once it takes it, that this is all. Raises ConnectionError.
+
+        Returns True: the connection stays, to read away what still comes.
+        """
+        self._is_leaving = True
+        if self._outbox.flush() and (self._tls is None or self._tls.say_goodbye()):
             self._left_at = time.monotonic()
             with contextlib.suppress(OSError):
                 self._socket.shutdown(socket.SHUT_WR)
-        return is_cut
+        return True
 
     def _wake(self) -> None:
         """End the pause of its answer, or the next one; see `environ.WAKE`."""
@@ -200,7 +203,9 @@ class Connection:
     @property
     def is_sending(self) -> bool:
         """Whether an answer is on its way that does not wait for something to say."""
-        return self._exchange is not None and self._exchange.pause is None
+        if self._exchange is not None:
+            return self._exchange.pause is None
+        return self._is_leaving and self._left_at is None
 
     def rest(self) -> Rest | None:
         if self._exchange is not None:
@@ -209,13 +214,22 @@ class Connection:
             return Rest(self._handshake, self._accepted_at + HANDSHAKE_SECONDS)
         if self._left_at is not None:
             return Rest(select.EPOLLIN, self._left_at + LEAVE_SECONDS)
+        if self._is_leaving:
+            return Rest(select.EPOLLOUT, time.monotonic() + STALL_SECONDS)
         if self._inbox.is_whole():
             return None
+        return self._rest_in_request()
+
+    def _rest_in_request(self) -> Rest:
         now = time.monotonic()
         if not self._inbox.is_begun():
             return Rest(select.EPOLLIN, now + IDLE_SECONDS)
         if self._begun_at is None:
             self._begun_at = now
+        if self._inbox.wants_continue():
+            self._outbox.write(CONTINUE)
+            with contextlib.suppress(ConnectionError):
+                self._outbox.flush()
         return Rest(select.EPOLLIN, self._begun_at + REQUEST_SECONDS)
 
     def _rest_in_answer(self, exchange: Exchange) -> Rest | None:
@@ -228,14 +242,14 @@ class Connection:
     def roused(self, cause: Cause) -> Next:
         if self._exchange is not None and self._exchange.pause is not None:
             return Next.END if cause is Cause.EVENT else Next.WORK
-        if self._exchange is not None or self._handshake:
+        if self._handshake or self.is_sending:
             return Next.WORK if cause is Cause.EVENT else Next.END
         if cause is Cause.EVENT:
             return self._receive()
-        if self._inbox.is_begun() and self._left_at is None:
-            with contextlib.suppress(OSError):
-                self._outbox.write(last_words(text_answer(408, "408 Request Timeout")))
-                self._outbox.flush()
+        if self._inbox.is_begun() and not self._is_leaving:
+            with contextlib.suppress(ConnectionError):
+                self._refuse(text_answer(408, "408 Request Timeout"))
+                return Next.REST
         return Next.END
 
     def _receive(self) -> Next:
@@ -250,13 +264,7 @@ class Connection:
         if self._left_at is not None:
             return Next.REST
         self._inbox.feed(data)
-        if self._inbox.is_whole():
-            return Next.WORK
-        if self._inbox.wants_continue():
-            self._outbox.write(CONTINUE)
-            with contextlib.suppress(ConnectionError):
-                self._outbox.flush()
-        return Next.REST
+        return Next.WORK if self._inbox.is_whole() else Next.REST
 
     # -- its end
 

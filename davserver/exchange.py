@@ -59,8 +59,6 @@ class Exchange:
         """What the answer waits for, where that is not the client."""
         self.keeps = head.keeps and not received.is_cut
         """Whether the connection stays after it."""
-        self.is_cut = received.is_cut
-        """Whether the client has more to say of it, which nobody reads."""
         self._head = head
         self._app = app
         self._outbox = outbox

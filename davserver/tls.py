@@ -83,6 +83,7 @@ class TlsSocket:
 
     def __init__(self, sock: ssl.SSLSocket) -> None:
         self._sock = sock
+        self._has_parted = False
 
     def shake(self) -> int:
         """Go on with the handshake; return the events to wait for, 0 when it is done.
@@ -105,8 +106,11 @@ class TlsSocket:
     def recv(self, size: int) -> bytes:
         """Receive a record or less; b"" at the end. Raises OSError.
 
-        *size* is to be RECORD_BYTES or more: what is left of a record no epoll would tell of.
+        *size* is to be RECORD_BYTES or more: what is left of a record no epoll would tell of. After the
+        goodbye it is what came, as it came: nobody reads it any more.
         """
+        if self._has_parted:
+            return socket.socket.recv(self._sock, size)
         try:
             return self._sock.recv(size)
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError) as exc:
@@ -129,10 +133,16 @@ class TlsSocket:
         except ssl.SSLError as exc:
             raise _broken(exc) from exc
 
-    def say_goodbye(self) -> None:
-        """Let the client know that what it has is all there is (section 6.1)."""
-        with contextlib.suppress(OSError, ValueError):
+    def say_goodbye(self) -> bool:
+        """Let the client know that what it has is all (section 6.1); False while the socket is full."""
+        try:
             self._sock.unwrap()
+        except ssl.SSLWantWriteError:
+            return False
+        except OSError:
+            pass  # it is said, and the client has not said its own
+        self._has_parted = True
+        return True
 
     def fileno(self) -> int:
         return self._sock.fileno()

@@ -215,6 +215,20 @@ def test_a_body_is_called_for_before_it_has_its_turn(another, client):
         assert one.reply().status == 207
 
 
+def test_a_body_behind_another_request_is_called_for(another):
+    one = another()
+    one.send(
+        GET
+        + b"\r\nPROPFIND / HTTP/1.1\r\nDepth: 0\r\nExpect: 100-continue\r\nContent-Length: 1\r\n"
+        + HOST
+        + b"\r\n"
+    )
+    assert one.reply().body == b"0.1\n"
+    assert one.file.readline() + one.file.readline() == b"HTTP/1.1 100 Continue\r\n\r\n"
+    one.send(b" ")
+    assert one.reply().status == 207
+
+
 def test_a_body_that_would_be_too_long_is_not_called_for(another):
     one = another()
     one.send(b"PUT /x HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 100000000\r\n" + HOST + b"\r\n")
@@ -227,6 +241,49 @@ def test_who_shuts_its_end_after_asking_is_answered(another, long):
     one.send(b"GET /long HTTP/1.1\r\n" + HOST + b"\r\n")
     one.sock.shutdown(socket.SHUT_WR)
     assert one.reply().body == LONG
+
+
+@pytest.mark.parametrize(
+    "last", [GET + b"Connection: close\r\n\r\n", b"GET /version HTTP/1.0\r\n\r\n", b"G\r\n\r\n"]
+)
+def test_what_is_said_behind_the_last_answer_is_read_away(another, monkeypatch, last):
+    """A reset could undo the answer before the client has read it (RFC 9112 section 9.6)."""
+    monkeypatch.setattr(connection, "LEAVE_SECONDS", 20)
+    one = another()
+    one.send(last)
+    assert one.reply()["Connection"] == "close"
+    assert one.ended()
+    for _ in range(3):
+        one.send(b"x" * 100_000)
+        assert one.sock.recv(1) == b""
+
+
+def test_who_says_nothing_more_is_left_soon(running, another, client, monkeypatch):
+    monkeypatch.setattr(connection, "LEAVE_SECONDS", 0.1)
+    assert client.get("/version").status == 200
+    before = running[0].connections.copy()
+    one = another()
+    one.send(b"G\r\n\r\n")
+    assert one.reply().status == 400
+    eventually(lambda: running[0].connections == before)
+
+
+def test_the_last_words_wait_for_room(another, monkeypatch):
+    full = []
+
+    def flush(outbox):
+        if outbox._parts and b" 400 " in bytes(outbox._parts[0]) and not full:
+            full.append(outbox)
+            return False
+        return flush_now(outbox)
+
+    flush_now = connection.Outbox.flush
+    monkeypatch.setattr(connection.Outbox, "flush", flush)
+    one = another()
+    one.send(b"G\r\n\r\n")
+    assert one.reply().status == 400
+    assert one.ended()
+    assert full
 
 
 def test_what_stalled_clients_held_is_free_when_they_have_left(running, another, client, long):

@@ -19,7 +19,7 @@ from davserver.loop import THREADS
 from davserver.passwd import Unfit
 from davserver.peer import Peers
 from davserver.strangers import MAX_EACH
-from davserver.tls import Tls
+from davserver.tls import Tls, TlsSocket
 
 LONG = bytes(range(256)) * 20_000
 GET = b"GET /version HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -225,6 +225,39 @@ def test_an_answer_without_a_length_ends_with_a_goodbye(connect):
     while data := sock.recv(1000):
         received += data
     assert received.endswith(b"version\nlong\n")
+
+
+def test_what_is_said_behind_the_last_answer_is_read_away(connect, monkeypatch):
+    monkeypatch.setattr(connection, "LEAVE_SECONDS", 20)
+    sock = connect()
+    sock.suppress_ragged_eofs = False
+    sock.sendall(GET.replace(b"1.1", b"1.0"))
+    received = b""
+    while data := sock.recv(1000):
+        received += data
+    assert received.endswith(b"0.1\n")
+    for _ in range(3):
+        sock.sendall(b"x" * 100_000)
+    assert socket.socket.recv(sock, 1) == b""
+
+
+def test_the_goodbye_waits_for_room(connect, monkeypatch):
+    full = []
+
+    def say_goodbye(sock):
+        if not full:
+            full.append(sock)
+            return False
+        return say_goodbye_now(sock)
+
+    say_goodbye_now = TlsSocket.say_goodbye
+    monkeypatch.setattr(TlsSocket, "say_goodbye", say_goodbye)
+    sock = connect()
+    sock.suppress_ragged_eofs = False
+    sock.sendall(GET.replace(b"1.1", b"1.0"))
+    while sock.recv(1000):
+        pass
+    assert full
 
 
 def test_what_clients_held_is_free_when_they_have_left(door, plain, connect):
