@@ -15,9 +15,11 @@ from davserver.head import Head, parse_head
 _HEAD_END = re.compile(rb"\n\r?\n")
 _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?\r\n", re.DOTALL)
 LINE_BYTES = 8192
+MAX_LINES = 256
+"""Of a head. One of 16,000 lines would hold up everybody for as long as hundreds of requests take."""
 MAX_TRAILERS = 64
-_BETWEEN_BYTES = 64 * 1024
-"""What the sizes, extensions and ends of a body's chunks may have."""
+_BETWEEN_BYTES = 16 * 1024
+"""What the sizes, extensions and ends of a body's chunks may have: of 3,000 chunks at most, likewise."""
 
 
 class Received(NamedTuple):
@@ -105,6 +107,8 @@ class Inbox:
         if self._at > self._head_bytes:
             is_target = b"\n" not in self._data[2 : self._head_bytes]
             raise Refusal(414 if is_target else 413, "The head of the request is too long")
+        if self._data.count(b"\n", 0, self._at) > MAX_LINES:
+            raise Refusal(431, "The head of the request has too many lines")
         return parse_head(bytes(self._data[: self._at])) if match else None
 
     def _sized(self, head: Head) -> Received | None:
@@ -135,7 +139,7 @@ class Chunks:
         self.is_cut = False
         self._data = data
         self._left = body_bytes
-        self._most = at + body_bytes + _BETWEEN_BYTES
+        self._between = _BETWEEN_BYTES
         self._size: int | None = None
         """Of the chunk that comes; None before a line that says one."""
         self._trailers = 0
@@ -168,11 +172,12 @@ class Chunks:
         return line
 
     def _take_size(self) -> bool:
-        if self.at > self._most:
-            raise Refusal(413, "There is more between the chunks than in them")
         line = self._line()
         if line is None:
             return False
+        self._between -= len(line) + 2
+        if self._between < 0:
+            raise Refusal(413, "There is too much between the chunks")
         match = _CHUNK_SIZE.fullmatch(line)
         if match is None:
             raise Refusal(400, "Malformed chunk size")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from davserver.answer import Refusal
-from davserver.inbox import Inbox
+from davserver.inbox import MAX_LINES, Inbox
 
 HEAD, BODY = 1000, 100
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n"
@@ -158,14 +158,26 @@ def test_who_waits_to_be_called_is_called_once(head, expects):
     assert [inbox.wants_continue(), inbox.wants_continue()] == [expects, False]
 
 
-def test_more_between_chunks_than_in_them_is_refused():
-    inbox = Inbox(HEAD, 1 << 16)
-    inbox.feed(CHUNKED)
-    for _ in range(40):
-        inbox.feed(b"1;" + b"x" * 7000 + b"\r\nx\r\n")
-        if inbox.is_whole():
-            break
+@pytest.mark.parametrize("chunk", [b"1\r\na\r\n", b"1;" + b"x" * 7000 + b"\r\na\r\n"])
+def test_too_much_between_chunks_is_refused(chunk):
+    chunks = (16 << 10) // (len(chunk) - 1)
+    inbox = fed(CHUNKED, chunk * chunks, body_bytes=1 << 16)
+    assert not inbox.is_whole()
+    inbox.feed(chunk)
+    assert inbox.is_whole()
     assert status_of(inbox) == 413
+
+
+def test_too_many_lines_of_a_head_are_refused():
+    lines = b"X: y\r\n" * (MAX_LINES - GET.count(b"\n") - 1)
+    for more, status in ((b"", None), (b"X: y\r\n", 431), (b"X: y\r\n" * 5000, 431)):
+        inbox = Inbox(1 << 16, BODY)
+        inbox.feed(GET + lines + more + b"\r\n")
+        assert inbox.is_whole()
+        if status is None:
+            inbox.take()
+        else:
+            assert status_of(inbox) == status
 
 
 def test_what_came_is_let_go_of_with_the_connection():
