@@ -222,9 +222,9 @@ class Loop(Generic[G]):
 
     def _give_turns(self, me: threading.Thread) -> None:
         for _ in range(len(self._beginning)):  # who begins again meanwhile comes round again
-            if not self._give_turn(self._beginning.popleft(), me):
+            if self._is_stopped or not self._give_turn(self._beginning.popleft(), me):
                 return
-        if self._going_on:
+        if self._going_on and not self._is_stopped:
             self._give_turn(self._going_on.popleft(), me)
 
     def _give_turn(self, guest: G, me: threading.Thread) -> bool:
@@ -238,12 +238,12 @@ class Loop(Generic[G]):
             logger.exception("a connection failed in its turn")
             stays = False
         with self._lock:
-            leads = self._leader is me
+            leads, is_closed = self._leader is me, self._is_closed
             if leads:
                 self._turn = None
-            elif not self._is_closed:
+            elif not is_closed:
                 self._given.append((guest, stays))
-        if leads or self._is_closed:
+        if leads or is_closed:
             self._settle(guest, stays)
         else:
             self._ring()

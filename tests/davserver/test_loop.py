@@ -399,6 +399,26 @@ def test_who_is_in_a_turn_when_all_ends_is_ended_after_it(turns, guest, monkeypa
     eventually(lambda: one.ended == 1)
 
 
+def test_who_waits_for_its_turn_when_all_ends_has_none(turns, guest, monkeypatch):
+    monkeypatch.setattr(loop_module, "_STOP_SECONDS", 0.05)
+    made = Loop()
+    made._relieve = lambda _turn: None
+    held, *waiting = guest(rest=None, kind=Slow), *(guest(rest=None) for _ in range(3))
+    waiting[0].goes_on = True
+    for one in (held, *waiting):
+        made.welcome(one)
+    made.start()
+    assert held.begun.wait(20)
+    made.stop()
+    assert [one.ended for one in waiting] == [1, 1, 1]
+    held.let.set()
+    eventually(lambda: held.ended)
+    eventually(lambda: not made._threads)
+    assert turns.get(timeout=20) is held
+    assert turns.empty()
+    assert [one.ended for one in waiting] == [1, 1, 1]
+
+
 def test_it_leaves_no_descriptor_and_no_thread():
     before, threads = len(os.listdir("/proc/self/fd")), threading.active_count()
     made = Loop()
