@@ -178,7 +178,10 @@ def _listen(host: str, port: int) -> list[socket.socket]:
 def _listening(host: str, port: int) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            host.encode(),  # of a str Python makes IDNA first, which has large tables
+            port,
+            type=socket.SOCK_STREAM,
+            flags=socket.AI_PASSIVE,
         )[0]
     except OSError as exc:
         raise OSError(exc.errno, exc.strerror, str(Tcp(host, port))) from exc

@@ -107,10 +107,11 @@ class Peers:
         try:
             with (
                 socket.create_server(("127.0.0.1", 0)) as listener,
-                socket.create_connection(listener.getsockname()),
-                listener.accept()[0] as accepted,
+                socket.socket() as client,
             ):
-                return self.uid_of(accepted) == self._own
+                client.connect(listener.getsockname())
+                with listener.accept()[0] as accepted:
+                    return self.uid_of(accepted) == self._own
         except (Unknown, OSError):
             return False
 

@@ -321,7 +321,7 @@ def _read_record(home: str, pid: int) -> tuple[dict[str, object] | None, int, st
 def _machine_id() -> str | None:
     for path in ("/etc/machine-id", "/var/lib/dbus/machine-id"):
         try:
-            with open(path, encoding="ascii") as file:
+            with open(path, encoding="utf-8") as file:
                 return file.read(256).strip() or None
         except (OSError, ValueError):
             continue

@@ -286,7 +286,8 @@ peers = Peers()
 listener = socket.create_server(("127.0.0.1", 0))
 print(listener.getsockname()[1], flush=True)
 print(peers.admits(listener.accept()[0]))
-own = socket.create_connection(listener.getsockname())
+own = socket.socket()
+own.connect(listener.getsockname())
 print(peers.admits(listener.accept()[0]))
 """
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
