@@ -135,7 +135,8 @@ class Server:
 
         Raises ValueError for another address than loopback, OSError where it cannot be listened on.
         """
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        # Of a str Python makes IDNA first, which has large tables.
+        family, _, _, _, address = socket.getaddrinfo(host.encode(), port, type=socket.SOCK_STREAM)[0]
         if not ipaddress.ip_address(address[0]).is_loopback:
             raise ValueError(f"{host} is not a loopback address")
         listener = socket.create_server(address[:2], family=family, backlog=BACKLOG)
