@@ -153,12 +153,12 @@ class MessageFile(File):
         return self.start()[0]
 
     def start(self) -> tuple[Reader, Stat]:
-        id_ = self._id
-        index = chat_index(self._held.visit(), id_)
+        id_, visit = self._id, self._held.visit()
+        index = chat_index(visit, id_)
         place = index.place(id_)
         stat = Stat(self._number + id_, 1, False, place.size, index.time(id_))
         if place.pieces is None:
-            return ShortReader(self._held, place), stat
+            return ShortReader(self._held, visit, place), stat
         return LongReader(self._held, place, place.pieces), stat
 
 
@@ -183,25 +183,27 @@ def rendered(visit: Visit, index: ChatIndex, place: Place) -> bytes:
 class ShortReader(Reader):
     """The bytes of a message whose object is at most a mebibyte: held whole once one was asked for."""
 
-    def __init__(self, held: Held, place: Place) -> None:
+    def __init__(self, held: Held, visit: Visit, place: Place) -> None:
+        """*visit*: that of now, whose files are held open until the bytes were read."""
         self._held = held
         self._place = place
-        self._text: bytes | None = None
+        self._visit: Visit | None = visit
+        self._text = b""
 
     def prepare(self) -> None:
-        if self._text is None:
-            self._text = self._rendered(self._held.visit())
+        visit = self._visit
+        if visit is not None:
+            self._text = rendered(visit, chat_index(visit), self._place)
+            self._visit = None
 
     def read(self, offset: int, count: int) -> bytes:
         if offset >= self._place.size or count <= 0:
             return b""
-        visit = self._held.visit(scan=self._text is None)
-        if self._text is None:
-            self._text = self._rendered(visit)
+        visit = self._held.visit(scan=self._visit is not None)
+        if self._visit is not None:
+            self._visit = visit
+            self.prepare()
         return self._text[offset : offset + count]
-
-    def _rendered(self, visit: Visit) -> bytes:
-        return rendered(visit, chat_index(visit), self._place)
 
 
 class LongReader(Reader):

@@ -77,7 +77,8 @@ class Reader(ABC):
     def prepare(self) -> None:  # noqa: B027 - most readers have nothing to prepare
         """Do what makes the first read quick, where that takes time: a door calls it when nobody waits.
 
-        May be left out. Raises as `read` does, which then raises the same.
+        From the look that opening took; whether that still stands is asked when it is read. May be left out.
+        Raises as `read` does, which then raises the same.
         """
 
     def close(self) -> None:  # noqa: B027 - most readers hold nothing

@@ -7,7 +7,7 @@ One thread accepts for all listeners; each connection has a thread of its own:
         admit(sock)                      who may connect, before a byte is read; else closed, and no thread
         _welcome                         the 65th that may is closed
           Connection.run                 (its own thread)
-            sock.recv_into               up to 64 KiB, so also many requests at once
+            sock.recv                    up to 8 KiB, so also many requests at once
               session.receive_data
               session.next_replies       answers some of them, up to 64 KiB
             sock.sendall                 it blocks while the client does not read, and nothing more is read
@@ -39,13 +39,18 @@ from davserver.ninep.wire import Message, describe
 
 MAX_CONNECTIONS = 64
 """One mount is one connection; each costs a thread and at most a few MiB."""
-RECV_BYTES = 1 << 16
+RECV_BYTES = 1 << 13
+"""Holds a hundred of the requests that are not refused."""
 JOIN_BYTES = 1 << 16
 """Replies are joined into one send up to this; a longer one goes alone. It bounds what waits unsent."""
-LOOKS = 10
+LOOKS = 40
 """How often to look for the next request before sleeping until it comes. A client that asks one thing at a
-time sends it some 20 us after the reply, and a thread that still looks answers it without being woken: up
-to a fifth more requests a second where a processor is free, and no fewer where none is."""
+time sends it some 20 to 60 us after the reply, and a thread that still looks answers it without being woken:
+up to a quarter more requests a second where a processor is free, and no fewer where none is."""
+MOST_SLEPT_FOR = 63
+"""After a request that did not come while its thread looked the next one is slept for at once, then the next
+three, seven and so on: a client that takes longer (a guest's mount, somebody who types) is not looked for in
+vain, which would take the processor from it."""
 BACKLOG = 1024
 """A client that finds it full asks again after a second; another user can fill one of 64 in milliseconds."""
 STOP_SECONDS = 1.0
@@ -63,6 +68,8 @@ class Connection:
     def __init__(self, sock: socket.socket, peer: str, root: Directory, owner: Owner) -> None:
         self._sock = sock
         self.peer = peer
+        self._slept_for = self._to_sleep_for = 0
+        """Of the requests that are slept for, how many came; see MOST_SLEPT_FOR."""
         traced = trace_logger.isEnabledFor(logging.DEBUG)
         self._session = Session(root, owner, self._trace if traced else None)
 
@@ -86,21 +93,27 @@ class Connection:
             logger.debug("%s: %s", self.peer, exc)
 
     def _converse(self) -> None:
-        arrived = memoryview(bytearray(RECV_BYTES))
-        while count := self._receive(arrived):
-            self._session.receive_data(arrived[:count])
+        while arrived := self._receive():
+            self._session.receive_data(arrived)
             while replies := self._session.next_replies(JOIN_BYTES):
                 self._sock.sendall(replies)
             self._session.work_ahead()
 
-    def _receive(self, arrived: memoryview) -> int:
-        """Return how many bytes came into *arrived*, 0 when the client has left."""
+    def _receive(self) -> bytes:
+        """Return what came, b"" when the client has left."""
+        if self._slept_for < self._to_sleep_for:
+            self._slept_for += 1
+            return self._sock.recv(RECV_BYTES)
         for _ in range(LOOKS):
             try:
-                return self._sock.recv_into(arrived, 0, socket.MSG_DONTWAIT)
+                arrived = self._sock.recv(RECV_BYTES, socket.MSG_DONTWAIT)
             except BlockingIOError:
                 os.sched_yield()
-        return self._sock.recv_into(arrived)
+            else:
+                self._to_sleep_for = 0
+                return arrived
+        self._slept_for, self._to_sleep_for = 0, min(2 * self._to_sleep_for + 1, MOST_SLEPT_FOR)
+        return self._sock.recv(RECV_BYTES)
 
     def _trace(self, direction: str, message: Message) -> None:
         trace_logger.debug("%s %s %s", self.peer, direction, describe(message))

@@ -59,7 +59,7 @@ class Session:
         self._one_request = root.one_request
         self.owner = owner
         self._trace = trace
-        self._buffer = bytearray()
+        self._buffer: Buffer = b""
         self._at = 0
         self.fids: dict[int, Fid] = {}
         """What the client's numbers stand for."""
@@ -73,12 +73,17 @@ class Session:
         """How many fids the client holds."""
         return len(self.fids)
 
-    def receive_data(self, data: Buffer | memoryview) -> None:
+    def receive_data(self, data: bytes) -> None:
         """Take what the client sent, in pieces of any size."""
-        if self._at:
-            del self._buffer[: self._at]
-            self._at = 0
-        self._buffer += data
+        buffer, at = self._buffer, self._at
+        if at == len(buffer):
+            self._buffer = data
+        else:
+            if not isinstance(buffer, bytearray):
+                self._buffer = buffer = bytearray(buffer)
+            del buffer[:at]
+            buffer += data
+        self._at = 0
 
     def next_replies(self, room: int) -> bytes:
         """Answer what has arrived until the replies have *room* bytes; b"" when more bytes are needed.
@@ -159,14 +164,13 @@ class Session:
         if not self.just_opened:
             return
         fids, self.just_opened = self.just_opened, []
-        with self._one_request():
-            for fid in fids:
-                try:
-                    fid.prepare()
-                except TreeError:
-                    continue  # as reading it will say
-                except Exception:
-                    logger.exception("a file that was opened is prepared")
+        for fid in fids:
+            try:
+                fid.prepare()
+            except TreeError:
+                continue  # as reading it will say
+            except Exception:
+                logger.exception("a file that was opened is prepared")
 
     def close(self) -> None:
         """Let go of everything: the connection has ended, or begins anew."""

@@ -765,12 +765,20 @@ def test_a_prepared_reader_notices_the_end(seat):
         reader.read(0, 100)
 
 
-def test_what_has_ended_cannot_be_prepared(seat):
+def test_what_could_not_be_prepared_is_tried_again(seat, monkeypatch):
     seat.write(said("text"))
     reader = seat.chat().walk("00000000-user").open()
-    seat.id = None
-    with pytest.raises(Gone):
-        reader.prepare()
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "pread", raising_io_error)
+        with pytest.raises(Unavailable):
+            reader.prepare()
+        with pytest.raises(Unavailable):
+            reader.read(0, 100)
+    assert reader.read(0, 100) == b"text\n"
+
+
+def raising_io_error(fd, count, at):
+    raise OSError(5, "I/O error")
 
 
 def test_a_step_is_a_walk_and_a_look(seat):
