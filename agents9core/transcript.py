@@ -227,10 +227,8 @@ class Visit(msgspec.Struct, frozen=True, weakref=True):
 
     def stands(self) -> bool:
         """Whether another look would find the same. Asked for each small request: it calls little."""
-        transcript = self.transcript
-        if self.generation != transcript.generation:
-            return False
-        if self.index is not None and self.index is not transcript.index:
+        transcript, index = self.transcript, self.index
+        if self.generation != transcript.generation or (index is not None and index is not transcript.index):
             return False
         try:
             for file in self.files:
