@@ -1,55 +1,32 @@
-"""The command line, and the only place that knows both doors and the tree.
+"""The command line.
 
 main
-  serve   Resolver → build_tree → App → HttpDoor, and → 9P Server; waits for a signal; stops both
+  serve   Resolver → build_tree → `davserver.serve`: both doors until a signal comes
   ps      walks the same tree as any client and prints what its fact files say
   doctor  asks the Resolver for what each rung of an agent's ladder saw, and reads its transcript
   passwd  changes a password file, which `serve` reads for HTTP clients that it cannot know otherwise
 
-What only some commands need, they import when they run: half of a start is imports.
+What only some commands need, they import when they run: most of a start is imports.
 """
 
 import argparse
-import grp
-import logging
 import os
-import pwd
-import resource
-import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from agents9core import __version__
 from agents9core.errors import NotFound
 from agents9core.harness import HARNESSES
-from agents9core.node import Directory
 from agents9core.resolver import Resolver
 from agents9core.tree import build_tree
-from davserver.address import Tcp, Unix, not_private, parse_listener, parse_tcp
-from davserver.app import App
-from davserver.http import HttpDoor
+from davserver.address import HTTP_DEFAULT, NINEP_DEFAULT, parse_listener, parse_tcp
 from davserver.log import log_to_stderr
-from davserver.ninep.server import Server
-from davserver.ninep.shape import Owner
-from davserver.peer import Peers
-from davserver.ps import agents_of, anybody, as_json, as_table
 from davserver.unfit import Unfit
 
-if TYPE_CHECKING:
-    from davserver.password import Passwords
-    from davserver.tls import Tls
-
-HTTP_DEFAULT = "127.0.0.1:8564"
-NINEP_DEFAULT = "127.0.0.1:5640"
-DESCRIPTORS = 65536
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 T = TypeVar("T")
-A = TypeVar("A", Tcp, Tcp | Unix)
-
-logger = logging.getLogger("agents9")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -188,7 +165,15 @@ def _resolver(options: argparse.Namespace) -> Resolver:
     return Resolver(options.proc, dict(options.root))
 
 
+def _serve(options: argparse.Namespace) -> int:
+    from davserver.serve import serve
+
+    return serve(options, build_tree(_resolver(options)), _write)
+
+
 def _ps(options: argparse.Namespace) -> int:
+    from davserver.ps import agents_of, as_json, as_table
+
     agents = agents_of(build_tree(_resolver(options)))
     if options.json:
         return _write(as_json(agents))
@@ -239,118 +224,6 @@ def _new_password() -> bytes:
     if getpass.getpass("Again: ") != password:
         raise ValueError("the two are not the same; nothing was changed")
     return password.encode(errors="surrogateescape")
-
-
-def _serve(options: argparse.Namespace) -> int:
-    wanted = _wanted(options.http, [parse_tcp(HTTP_DEFAULT)])
-    wanted_9p = _wanted(options.ninep, _ninep_defaults())
-    try:
-        passwords = _passwords(options.password_file)
-        tls = _tls(options)
-        _check_reach(wanted, is_safe=passwords is not None and tls is not None)
-    except Unfit as exc:
-        print(f"agents9: {exc}", file=sys.stderr)
-        return 2
-    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-    _allow_descriptors()
-    logging.getLogger("davserver.ninep.trace").setLevel(logging.DEBUG if options.trace_9p else logging.INFO)
-    if not wanted and not wanted_9p:
-        print("agents9: both doors are none; give one of them an address", file=sys.stderr)
-        return 2
-    root = build_tree(_resolver(options))
-    peers = Peers()
-    ninep = Server(root, _owner(), peers.admits)
-    try:
-        app = App(root, options.allow_host, passwords)
-        http = HttpDoor(app, wanted, peers, passwords is not None, tls)
-        listeners = [_listen(ninep, address) for address in wanted_9p]
-    except OSError as exc:
-        print(f"agents9: cannot listen on {exc.filename}: {exc.strerror}", file=sys.stderr)
-        return 1
-    http.start()
-    ninep.start()
-    try:
-        _say(http, listeners, root)
-        signal.sigwait(_SIGNALS)
-    finally:
-        ninep.stop()
-        http.stop()
-    return 0
-
-
-def _passwords(path: str | None) -> "Passwords | None":
-    """Return the passwords of a file. Raises Unfit."""
-    if path is None:
-        return None
-    from davserver.passwd import PasswordFile
-    from davserver.password import Passwords
-
-    return Passwords(PasswordFile(path).known)
-
-
-def _tls(options: argparse.Namespace) -> "Tls | None":
-    """Return what the HTTP door speaks TLS with. Raises Unfit."""
-    if options.tls_cert is None and options.tls_key is None:
-        return None
-    if options.tls_cert is None or options.tls_key is None:
-        raise Unfit("--tls-cert and --tls-key go together")
-    from davserver.tls import Tls
-
-    return Tls(options.tls_cert, options.tls_key)
-
-
-def _check_reach(wanted: list[Tcp], *, is_safe: bool) -> None:
-    """Raise Unfit for an address of HTTP that other machines reach, unless *is_safe*."""
-    for address in wanted:
-        if not (is_safe or address.is_loopback):
-            raise Unfit(not_private(address, "give --password-file, --tls-cert and --tls-key too, or "))
-
-
-def _allow_descriptors() -> None:
-    """Take as many descriptors as the system lets us: the usual 1024 are few for clients that wait."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, DESCRIPTORS)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-
-
-def _say(http: HttpDoor, listeners: list[Tcp | Unix], root: Directory) -> None:
-    """Print the addresses in use, and where to begin if nobody is there to be listened to."""
-    lines = [f"{http.scheme}://{Tcp(*address)}/" for address in http.addresses]
-    lines += [f"9p {address}" for address in listeners]
-    if not anybody(root):
-        lines.append("no agent runs now; start one, or stop this and see a made one talk: make demo")
-    _write("\n".join(lines))
-
-
-def _listen(server: Server, address: Tcp | Unix) -> Tcp | Unix:
-    """Let the 9P door listen, and return the address in use. Raises OSError, the address its filename."""
-    try:
-        if isinstance(address, Tcp):
-            return Tcp(*server.listen_tcp(*address))
-        server.listen_unix(address.path)
-    except OSError as exc:
-        reason = (exc.strerror or str(exc)).partition(" (while")[0]  # create_server names the address too
-        raise OSError(exc.errno, reason, str(address)) from exc
-    return address
-
-
-def _wanted(given: list[A | None] | None, defaults: list[A]) -> list[A]:
-    """Return the addresses to listen on; `none` among those given is no address."""
-    return defaults if given is None else [address for address in given if address is not None]
-
-
-def _owner() -> Owner:
-    """Return the user that the server runs as; a number without a name is its own name."""
-    uid, gid = os.getuid(), os.getgid()
-    with suppress(KeyError):
-        return Owner(uid, gid, pwd.getpwuid(uid).pw_name, grp.getgrgid(gid).gr_name)
-    return Owner(uid, gid, str(uid), str(gid))
-
-
-def _ninep_defaults() -> list[Tcp | Unix]:
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
-    return [parse_tcp(NINEP_DEFAULT), *([Unix(Path(runtime) / "agents9.sock")] if runtime else [])]
 
 
 if __name__ == "__main__":

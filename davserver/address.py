@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 _HOST_PORT = re.compile(r"(?P<host>\[[^\[\]]+\]|[^:\[\]]+):(?P<port>[0-9]{1,5})")
 LOCALHOST = "localhost"
+HTTP_DEFAULT = "127.0.0.1:8564"
+NINEP_DEFAULT = "127.0.0.1:5640"
 
 
 class Tcp(NamedTuple):
