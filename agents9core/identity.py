@@ -2,8 +2,8 @@
 
 A number is a block, a hash of what the node stands for, and a leaf within the block: the messages of a
 transcript are its leaves, so 200,000 of them cost one hash and one check for collision. The hash is
-Python's own of bytes (SipHash, PEP 456), over a random prefix of this run: nobody can aim at a collision, also
-where PYTHONHASHSEED is set, and no module with a cryptographic one is loaded.
+Python's own of bytes (SipHash, PEP 456), over a random prefix of this run: nobody can aim at a collision,
+also where PYTHONHASHSEED is set, and no module with a cryptographic one is loaded.
 """
 
 import os
