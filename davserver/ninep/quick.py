@@ -9,9 +9,8 @@ be spared, since between two system calls Python runs at half its speed. Layouts
 import stat as posix
 import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from agents9core.node import Directory, File
 from davserver.ninep import dialect as dialects
 from davserver.ninep import limits, shape
 from davserver.ninep import messages as m
@@ -64,10 +63,10 @@ def _walk(session: "Session", buffer: Buffer, start: int, size: int) -> bytes | 
     if count != 1 or size != _TWALK.size + 2 + buffer[at] + (buffer[at + 1] << 8):
         return None
     name = buffer[at + 2 : start + size].decode()
-    node = place.node
-    if name in _NOT_WALKED or "/" in name or "\0" in name or not isinstance(node, Directory):
+    if name in _NOT_WALKED or "/" in name or "\0" in name:
         return None
-    member, (path, version, is_dir, _, _) = node.step(name)
+    directory: Any = place.node  # a file has no `step`
+    member, (path, version, is_dir, _, _) = directory.step(name)
     fids[newfid] = Fid(Place(member, place))
     kind = shape.QTDIR if is_dir else 0
     return _RWALK_ONE.pack(_RWALK_ONE.size, RWALK, tag, 1, kind, version & _MASK32, path)
@@ -92,10 +91,10 @@ def _getattr(session: "Session", buffer: Buffer, start: int, size: int) -> bytes
 def _lopen(session: "Session", buffer: Buffer, start: int, size: int) -> bytes | None:
     tag, number, flags = _TLOPEN.unpack_from(buffer, start)
     fid = session.fids[number]
-    node = fid.place.node
-    if size != _TLOPEN.size or flags & _WRITES or fid.opened is not None or not isinstance(node, File):
+    if size != _TLOPEN.size or flags & _WRITES or fid.opened is not None:
         return None
-    fid.opened, (path, version, _, _, _) = node.start()
+    file: Any = fid.place.node  # a directory has no `start`
+    fid.opened, (path, version, _, _, _) = file.start()
     session.just_opened.append(fid)
     return _RLOPEN.pack(_RLOPEN.size, RLOPEN, tag, 0, version & _MASK32, path, 0)
 
