@@ -4,6 +4,7 @@ serve   App → HttpDoor, and → 9P Server; waits for a signal; stops both
 """
 
 import argparse
+import gc
 import grp
 import logging
 import os
@@ -61,6 +62,7 @@ def serve(options: argparse.Namespace, root: Directory, say: Callable[[str], obj
     except OSError as exc:
         print(f"agents9: cannot listen on {exc.filename}: {exc.strerror}", file=sys.stderr)
         return 1
+    gc.freeze()  # what a start made stays: to look through it for garbage stops everybody for some 20 ms
     http.start()
     ninep.start()
     try:
