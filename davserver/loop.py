@@ -22,8 +22,9 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 logger = logging.getLogger(__name__)
 
-THREADS = 8
-"""That may be in a turn; Python runs one of them at a time, so more help only where disks are slow."""
+THREADS = 32
+"""That may be in a long turn. Python runs one of them at a time, but where many ask at once for a chat that
+has no index yet, all wait for who makes it; with 8 a page and a mount could stop the door for that long."""
 MOMENT_SECONDS = 0.005
 """A turn that takes longer than one to two of these holds up the others no more."""
 _CALM_LOOKS = 20

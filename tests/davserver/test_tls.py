@@ -15,7 +15,6 @@ from agents9core.memory import MemoryDirectory, MemoryFile
 from davserver import connection
 from davserver.app import App
 from davserver.http import ACCEPT_PAUSE_SECONDS, HttpDoor
-from davserver.loop import THREADS
 from davserver.passwd import Unfit
 from davserver.peer import Peers
 from davserver.strangers import MAX_EACH
@@ -141,7 +140,7 @@ def test_rubbish_ends_its_own_connection_only(plain, connect, rubbish):
 
 
 def test_silent_clients_delay_nobodys_handshake(plain, connect):
-    silent = [plain() for _ in range(8 * THREADS)]
+    silent = [plain() for _ in range(64)]
     for sock in silent[::2]:
         sock.sendall(b"\x16\x03\x01\x02\x00\x01")
     for _ in range(3):
@@ -204,7 +203,7 @@ def test_a_request_in_many_records_is_one(connect):
 
 
 def test_readers_that_pause_get_every_byte_and_hold_up_nobody(connect):
-    paused = [connect() for _ in range(2 * THREADS)]
+    paused = [connect() for _ in range(16)]
     for sock in paused:
         sock.sendall(GET_LONG)
         assert sock.recv(4) == b"HTTP"
