@@ -543,3 +543,17 @@ def test_a_client_that_is_quick_again_is_looked_for_each_time(monkeypatch):
     for _ in range(10):
         connection._receive()
     assert sock.looks == 10
+
+
+def test_loopback_is_not_probed_for_room(door, connect):
+    asked = []
+
+    def admit(sock):
+        asked.append(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0"))
+        return True
+
+    server = door(admit=admit)
+    bound = server.listen_tcp("127.0.0.1", 0)
+    server.start()
+    connect(bound).greet()
+    assert asked == [b"reno"]
