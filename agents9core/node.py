@@ -14,8 +14,8 @@ A door is a function of three things: `Stat`, `File` and `Directory`. Its rules:
    order, whatever the disk does. Making it is cheap also for 200,000 members; rows are made when asked
    for, so take slices of a long one. What vanished before the look is not in it.
 5. Nodes may be used from several threads at once. A Reader belongs to one thread at a time.
-6. A door wraps each request in `root.one_request()`: within it, in that thread, a thing that was looked at
-   once need not be looked at again.
+6. A door wraps what it asks for one request in `root.one_request()`: within it, in that thread, a thing that
+   was looked at once need not be looked at again. A single question needs none.
 7. Nobody waits in a node. Who follows a chat leaves a function with it (`Chat.watch`) and is called.
 
 Pure: no files, no sockets.
