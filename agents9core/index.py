@@ -7,14 +7,14 @@ over a mebibyte the pieces to read them by. Pure: it is handed lines and gives r
 from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias, cast
 
 import msgspec
 
 from agents9core.kinds import PROSE_KINDS, Kinds
 from agents9core.markdown import section_mark
 from agents9core.record import LITERAL, NOTHING, Message, Part, Read, Record, Span, find_records, time_ns
-from agents9core.render import Extent, Piece, cut, measure
+from agents9core.render import Extent, Measure, Piece, cut, measure
 
 CAP = 1 << 18
 """Messages an index holds; a chat with more says so."""
@@ -28,6 +28,10 @@ _SKIPS_KEPT = 1000
 _CHAINS_KEPT = 1000
 _FACT = 4096
 """Characters of a fact that are kept: no file of one shows more."""
+
+
+_News: TypeAlias = tuple[list[Message], int, int, int]
+"""Messages of one object: when they were written, where the object stands, and how long it is."""
 
 
 class Place(NamedTuple):
@@ -108,12 +112,15 @@ class ChatIndex:
             for begin, end in spans:
                 self.take(data[begin:end], at + begin)
             return
-        take = self._take_record
-        for record, (begin, end) in zip(self.read.lines(data, spans), spans, strict=True):
-            if record is None:
+        records = self.read.lines(data, spans)
+        damaged = [number for number, record in enumerate(records) if record is None]
+        start = 0
+        for stop in [*damaged, len(spans)]:
+            self._add(cast(list[Record], records[start:stop]), spans[start:stop], at, measure)
+            if stop < len(spans):
+                begin, end = spans[stop]
                 self._take_damaged(data[begin:end], at + begin)
-            elif record is not NOTHING or self._starts_at is None:
-                take(record, at + begin, end - begin)
+            start = stop + 1
 
     def _take_damaged(self, line: bytes, at: int) -> None:
         for found in find_records(line, self._read):
@@ -173,67 +180,85 @@ class ChatIndex:
 
     def _take_object(self, record: Record, data: bytes, at: int) -> None:
         """Index what the object *data*, which stands at *at*, says."""
-        if len(data) <= LONG:
-            self._take_record(record, at, len(data))
-        else:
-            near = 0
-            for nth, message in enumerate(self._news(record)):
-                number = self._kinds.number(message)
-                pieces, extent, near = cut(message.parts, data, number < PROSE_KINDS, near)
-                self._keep(pieces)
-                self._append(number, at, len(data), nth, extent)
+        self._add([record], [(0, len(data))], at, measure if len(data) <= LONG else self._cutter(data))
 
-    def _take_record(self, record: Record, at: int, length: int) -> None:
-        """Index what an object says that stands at *at* and is not LONG."""
-        for nth, message in enumerate(self._news(record)):
-            number = self._kinds.number(message)
-            self._append(number, at, length, nth, measure(message.parts, number < PROSE_KINDS))
+    def _cutter(self, data: bytes) -> Measure:
+        """Return what measures the messages of a long object, and keeps the pieces to read them by."""
+        near = 0
 
-    def _news(self, record: Record) -> list[Message]:
-        """Take what a record says besides its messages, and return those that are to be shown."""
-        if self._starts_at is None:
-            self._starts_at = record.starts_at or 0
-        ordinal, uid, messages = record.ordinal, record.uid, record.messages
-        if ordinal is not None and 0 <= ordinal < self._starts_at:
-            return []
-        if record.begins is not None and len(self.chains) < _CHAINS_KEPT:
-            self.chains[record.begins] = None
-        if uid is not None:
-            if hash(uid) in self._uids and not record.repeats:
-                return []
-            self._uids.add(hash(uid))
-        when = time_ns(record.time) if record.time is not None else None
-        if when is not None and messages:
-            self._clock = when
-        for name, value in record.facts:
-            self.facts[name] = (value[:_FACT], self._clock if when is None else when)
-        return messages if len(self._size) + len(messages) <= CAP else self._within_cap(messages)
+        def cut_next(parts: list[Part], is_prose: bool) -> Extent:
+            nonlocal near
+            pieces, extent, near = cut(parts, data, is_prose, near)
+            self._keep(pieces)
+            return extent
 
-    def _within_cap(self, messages: list[Message]) -> list[Message]:
-        self.overflowed = True
-        return messages[: CAP - len(self)]
+        return cut_next
 
-    def _append(self, number: int, at: int, length: int, nth: int, extent: Extent) -> None:
-        size, marks = extent
-        mark, mark_bytes = section_mark(number < PROSE_KINDS, marks)
-        clock = self._clock
-        if clock > self.newest_ns or not self._size:
-            self.newest_ns = clock
-        self.markdown_size += self._kinds.frames[number] + size + mark_bytes
-        self._at.append(at)
-        self._length.append(length)
-        self._nth.append(nth)
-        self._kind.append(number)
-        self._time.append(clock)
-        self._size.append(size)
-        self._mark.append(mark)
-        self._section_end.append(self.markdown_size)
+    def _add(self, records: list[Record], spans: Sequence[Span], at: int, measured: Measure) -> None:
+        self._append(self._news(records, spans, at), measured)
+
+    def _news(self, records: list[Record], spans: Sequence[Span], at: int) -> list[_News]:
+        """Take what records say besides their messages, and return those that have messages to show.
+
+        This and `_append` are loops over all that a chunk says, in local names, for speed.
+        """
+        starts_at, clock, uids = self._starts_at, self._clock, self._uids
+        news = []
+        for record, (begin, end) in zip(records, spans, strict=True):
+            if starts_at is None:
+                starts_at = self._starts_at = record.starts_at or 0
+            if record is NOTHING or (record.ordinal is not None and 0 <= record.ordinal < starts_at):
+                continue
+            if record.begins is not None and len(self.chains) < _CHAINS_KEPT:
+                self.chains[record.begins] = None
+            if record.uid is not None:
+                uid = hash(record.uid)
+                if uid in uids and not record.repeats:
+                    continue
+                uids.add(uid)
+            when = time_ns(record.time) if record.time is not None else None
+            if record.messages:
+                clock = clock if when is None else when
+                news.append((record.messages, clock, at + begin, end - begin))
+            for name, value in record.facts:
+                self.facts[name] = (value[:_FACT], clock if when is None else when)
+        self._clock = clock
+        return news
+
+    def _append(self, news: list[_News], measured: Measure) -> None:
+        kinds, frames, end, newest_ns = self._kinds, self._kinds.frames, self.markdown_size, self.newest_ns
+        add_at, add_length, add_nth = self._at.append, self._length.append, self._nth.append
+        add_kind, add_time, add_size = self._kind.append, self._time.append, self._size.append
+        add_mark, add_end = self._mark.append, self._section_end.append
+        room = CAP - len(self)
+        if news and not len(self):
+            newest_ns = news[0][1]
+        for messages, clock, at, length in news:
+            if len(messages) > room:
+                self.overflowed = True
+                messages = messages[:room]
+            room -= len(messages)
+            if messages and clock > newest_ns:
+                newest_ns = clock
+            for nth, message in enumerate(messages):
+                kind = kinds.number(message)
+                size, marks = measured(message.parts, kind < PROSE_KINDS)
+                mark, mark_bytes = section_mark(kind < PROSE_KINDS, marks)
+                end += frames[kind] + size + mark_bytes
+                add_at(at)
+                add_length(length)
+                add_nth(nth)
+                add_kind(kind)
+                add_time(clock)
+                add_size(size)
+                add_mark(mark)
+                add_end(end)
+        self.markdown_size, self.newest_ns = end, newest_ns
 
     def _keep(self, pieces: list[Piece]) -> None:
         self._pieces[len(self)] = pieces
         self._piece_count += len(pieces)
 
     def _add_notice(self, text: str) -> None:
-        message = Message("system", [Part(LITERAL, text.encode())])
         self._keep([Piece(0, LITERAL, 0, 0, text.encode())])
-        self._append(self._kinds.number(message), 0, 0, 0, measure(message.parts, is_prose=True))
+        self._append([([Message("system", [Part(LITERAL, text.encode())])], self._clock, 0, 0)], measure)

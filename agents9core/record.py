@@ -152,7 +152,7 @@ class Reader(Generic[Said]):
         What begins and ends in braces and has a newline between them is one object before and one after it:
         no value goes on so. Then each line has an object at least, and if they are as many as lines, one.
         """
-        if not all(data[begin] == _OPEN and data[end - 1] == _CLOSE for begin, end in spans):
+        if [begin for begin, end in spans if data[begin] != _OPEN or data[end - 1] != _CLOSE]:
             return None
         try:
             decoded = self._usual_lines(memoryview(data)[spans[0][0] : spans[-1][1]])

@@ -8,7 +8,7 @@ Pure: bytes in, bytes out.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import accumulate
 from typing import NamedTuple, TypeAlias
 
@@ -60,6 +60,10 @@ def measure(parts: list[Part], is_prose: bool) -> Extent:
         elif "`" in text:
             marks = max(marks, ticks_in(text))
     return size, marks
+
+
+Measure: TypeAlias = Callable[[list[Part], bool], Extent]
+"""`measure`, or what does the same."""
 
 
 class Piece(NamedTuple):
