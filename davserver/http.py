@@ -40,7 +40,8 @@ STOP_GRACE_SECONDS = 1.0
 """What is being sent when the server stops may go on for this long."""
 STOP_LOOK_SECONDS = 0.01
 ACCEPT_PAUSE_SECONDS = 0.5
-_ACCEPTED_AT_ONCE = 16
+_ACCEPTED_AT_ONCE = 32
+"""In one look of the loop, between which are at most 64 turns."""
 
 Address: TypeAlias = tuple[str, int]
 

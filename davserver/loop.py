@@ -1,7 +1,7 @@
 """Where connections wait, and whoever has something to do is given its turn: one thread for all of them.
 
     Loop.start → a leader: epoll → guest.roused → rest | its turn (guest.work) | end
-                            └─ who begins, all of them; then one of those who go on; and round again
+                            └─ some of those who begin; then one of those who go on; and round again
     a turn takes longer than a moment → the watch gives the lead to another thread, and the turn is finished
                                         where it is: then the guest is given back to the loop
 
@@ -29,8 +29,13 @@ MOMENT_SECONDS = 0.005
 """A turn that takes longer than one to two of these holds up the others no more."""
 _CALM_LOOKS = 20
 """How many times the watch finds nobody in a turn before it sleeps until somebody is."""
-_MOST_EVENTS = 64
-"""Of one look: those who begin in it go before one who goes on."""
+BEGIN_IN_A_ROW = 8
+"""A new request is mostly short, and somebody waits for it; an answer that goes on is long, and its client
+has something to read already. But a hundred of those share what they are let in between."""
+_MOST_EVENTS = 1024
+"""Of one look. Whom it leaves out is found only when all who are ready have been, so it is to be most."""
+_MOST_TURNS = 64
+"""Between two looks, of those who begin."""
 _LOOK_PAUSE_SECONDS = 0.01
 """How close two looks at the deadlines may be, whatever there is."""
 _LONGEST_SLEEP_SECONDS = 60.0
@@ -118,6 +123,8 @@ class Loop(Generic[G]):
         self._resting: dict[int, tuple[G, Rest]] = {}
         self._beginning: deque[G] = deque()
         self._going_on: deque[G] = deque()
+        self._in_a_row = 0
+        """How many have begun since one went on."""
         self._look_at = float("inf")
         self._given: deque[tuple[G, bool]] = deque()
         """From other threads: new guests, and those who had their turn there, with whether they stay."""
@@ -222,11 +229,19 @@ class Loop(Generic[G]):
         return min(max(0.0, self._look_at - time.monotonic()), _LONGEST_SLEEP_SECONDS)
 
     def _give_turns(self, me: threading.Thread) -> None:
-        for _ in range(len(self._beginning)):  # who begins again meanwhile comes round again
-            if self._is_stopped or not self._give_turn(self._beginning.popleft(), me):
+        """Let guests have their turns: until one has gone on, who may have taken long, or for so many."""
+        for _ in range(_MOST_TURNS):
+            guest = None if self._is_stopped else self._next()
+            if guest is None or not self._give_turn(guest, me) or not self._in_a_row:
                 return
-        if self._going_on and not self._is_stopped:
-            self._give_turn(self._going_on.popleft(), me)
+
+    def _next(self) -> G | None:
+        """Return whose turn it is: who begins goes before who goes on, but not always."""
+        if self._beginning and (self._in_a_row < BEGIN_IN_A_ROW or not self._going_on):
+            self._in_a_row += 1
+            return self._beginning.popleft()
+        self._in_a_row = 0
+        return self._going_on.popleft() if self._going_on else None
 
     def _give_turn(self, guest: G, me: threading.Thread) -> bool:
         """Let *guest* have a turn; tell whether this thread still leads after it."""

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from davserver import loop as loop_module
-from davserver.loop import THREADS, Cause, Loop, Next, Rest
+from davserver.loop import BEGIN_IN_A_ROW, THREADS, Cause, Loop, Next, Rest
 
 FOR_EVER = float("inf")
 
@@ -314,6 +314,63 @@ def test_who_begins_goes_before_who_goes_on(turns, guest):
         assert [turns.get(timeout=20) for _ in range(6)] == beginning + going_on
     finally:
         made.stop()
+
+
+def test_of_many_who_begin_some_who_go_on_are_let_in_between(turns, guest):
+    made = Loop()
+    guests = [guest(rest=None) for _ in range(3 * BEGIN_IN_A_ROW + 2)]
+    going_on, beginning = guests[:2], guests[2:]
+    for one in going_on:
+        one.goes_on = True
+    for one in guests:
+        made.welcome(one)
+    made.start()
+    try:
+        had = [turns.get(timeout=20) for _ in guests]
+    finally:
+        made.stop()
+    assert [one for one in had if one.goes_on] == going_on
+    assert [one for one in had if not one.goes_on] == beginning
+    assert [number for number, one in enumerate(had) if one.goes_on] == [
+        BEGIN_IN_A_ROW,
+        2 * BEGIN_IN_A_ROW + 1,
+    ]
+
+
+def test_who_can_go_on_is_found_among_many_who_begin(turns, guest):
+    made = Loop()
+    *beginning, one = guests = [guest(select.EPOLLIN) for _ in range(200)]
+    one.goes_on = True
+    for each in guests:
+        each.other.send(b"x")
+        made.welcome(each)
+    made.start()
+    try:
+        had = [turns.get(timeout=20) for _ in guests]
+    finally:
+        made.stop()
+    assert had == [*beginning[:BEGIN_IN_A_ROW], one, *beginning[BEGIN_IN_A_ROW:]]
+
+
+def test_who_begins_has_the_next_turn_though_others_always_go_on(loop, turns, guest):
+    loop.welcome(one := guest(select.EPOLLIN))
+    restless = [guest(rest=None) for _ in range(3)]
+    had = []
+
+    def work():
+        had.append(None)
+        if len(had) == 20:
+            one.other.send(b"x")
+        return True
+
+    one.work = lambda: turns.put(len(had)) or False
+    for each in restless:
+        each.goes_on = True
+        each.work = work
+        loop.welcome(each)
+    assert turns.get(timeout=20) <= 22  # a thread that has lost the lead may have one turn more
+    for each in restless:
+        each.rests = Rest(0, FOR_EVER)
 
 
 def test_who_goes_on_has_a_turn_though_others_always_begin(loop, turns, guest):
