@@ -346,12 +346,13 @@ def place(data: bytes, part: bytes | msgspec.Raw, near: int) -> int:
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-_USUAL = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{3}Z")
+_USUAL = re.compile("(?:19[7-9][0-9]|20[0-9]{2})-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{3}Z")
 _MINUTES_KEPT = 1000
 _minutes: dict[str, int] = {}
 _seconds: dict[str, int] = {}
 _milliseconds: dict[str, int] = {}
-"""The parts of usual times that were read: the same minutes, seconds and milliseconds come again."""
+"""The parts of usual times that were read: the same minutes, seconds and milliseconds come again. Usual are
+those of which every other in the same minute can be told too."""
 
 
 def time_ns(stamp: str) -> int | None:

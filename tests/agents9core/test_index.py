@@ -220,6 +220,31 @@ def test_lines_taken_together_are_lines_taken_one_by_one(lines):
     assert (together.skipped, together.skipped_at) == (singly.skipped, singly.skipped_at)
 
 
+A, B = user("a")[:-1], user("b")[:-1]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        A + B + b"\n\n" + B + b"\n",
+        b" \n" + A + B + b"\n",
+        A.replace(b":", b":\n", 1) + b"\n" + A + B + b"\n",
+        A.replace(b",", b"\n,", 1) + b"\n" + B + b"\n" + A + B + b"\n",
+        A + b"\r\n" + B + b"\n",
+        A + b"\n" + A[:-3] + b"\n" + B + b"\n",
+        A + b"\n" + A.replace(b"a", b"\xff") + b"\n" + B + b"\n",
+        A + b"\n7\n" + B + b"\n",
+    ],
+)
+def test_each_message_stands_on_its_own_line_whatever_the_others_hold(data):
+    index = ChatIndex(claude_chat.read, 0)
+    index.take_all(data, LineScanner().feed(data), 0)
+    assert rows(index) == rows(index_of(claude_chat.read, data))
+    assert index.skipped == index_of(claude_chat.read, data).skipped
+    for id_ in range(len(index)):
+        text_of(index, id_, data)
+
+
 @given(st.binary(max_size=300))
 def test_no_bytes_raise(data):
     for read in READ.values():

@@ -1,6 +1,7 @@
 """From a line to its records: damaged lines above all (DESIGN section 4, "Damage")."""
 
 import random
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 import pytest
@@ -241,6 +242,22 @@ def test_a_part_that_is_not_in_its_object_is_an_error_and_no_endless_search():
 )
 def test_a_time_is_read_or_is_none(stamp, expected):
     assert time_ns(stamp) == expected
+
+
+@given(st.integers(-300_000_000_000, 7_000_000_000_000))
+def test_times_are_read_alike_whatever_was_read_before(milliseconds):
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
+    expected = milliseconds * 1_000_000
+    stamp = moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    assert [time_ns(stamp) for _ in range(2)] == [expected, expected]
+    assert time_ns(stamp[:17] + "07.250Z") == expected - expected % 60_000_000_000 + 7_250_000_000
+    assert time_ns(stamp[:17] + "60.000Z") is None
+
+
+def test_the_last_minute_that_can_be_told_is_told_in_part_only():
+    assert time_ns("2262-04-11T23:47:16.000Z") == 9_223_372_036_000_000_000
+    assert time_ns("2026-01-01T00:00:59.000Z") is not None
+    assert time_ns("2262-04-11T23:47:59.000Z") is None
 
 
 @given(st.text(max_size=40))
