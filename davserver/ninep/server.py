@@ -44,10 +44,11 @@ RECV_BYTES = 1 << 13
 """Holds a hundred of the requests that are not refused."""
 JOIN_BYTES = 1 << 16
 """Replies are joined into one send up to this; a longer one goes alone. It bounds what waits unsent."""
-LOOKS = 20
+LOOKS = 10
 """How often to look for the next request before sleeping until it comes. A client that asks one thing at a
-time sends it some 20 to 60 us after the reply, and a thread that still looks answers it without being woken:
-up to a quarter more requests a second where a processor is free, and no fewer where none is."""
+time sends it some 20 us after the reply, and a thread that still looks answers it without being woken: up
+to a fifth more requests a second where a processor is free, and no fewer where none is. Twice as many looks
+gain as much again there, and cost as much where other programs want the processor."""
 MOST_SLEPT_FOR = 63
 """After a request that did not come while its thread looked the next one is slept for at once, then the next
 three, seven and so on: a client that takes longer (a guest's mount, somebody who types) is not looked for in
