@@ -268,8 +268,7 @@ def test_what_clients_held_is_free_when_they_have_left(door, plain, connect):
     eventually(lambda: len(door.connections) == 40)
     for sock in clients:
         sock.close()
-    eventually(lambda: not door.connections)
-    assert len(os.listdir("/proc/self/fd")) <= before
+    eventually(lambda: not door.connections and len(os.listdir("/proc/self/fd")) <= before)
 
 
 def test_stop_ends_handshakes_and_transfers(files):
