@@ -20,6 +20,8 @@ from collections import deque
 from enum import Enum, auto
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from davserver.looks import Looks
+
 logger = logging.getLogger(__name__)
 
 THREADS = 32
@@ -125,6 +127,7 @@ class Loop(Generic[G]):
         self._going_on: deque[G] = deque()
         self._in_a_row = 0
         """How many have begun since one went on."""
+        self._looks = Looks()
         self._look_at = float("inf")
         self._given: deque[tuple[G, bool]] = deque()
         """From other threads: new guests, and those who had their turn there, with whether they stay."""
@@ -212,7 +215,7 @@ class Loop(Generic[G]):
             self._wake_up(self._woken.popleft())
         if self._is_draining:
             self._end_all_but_sending()
-        for fd, _ in self._epoll.poll(self._patience(), _MOST_EVENTS):
+        for fd, _ in self._events():
             if fd == self._bell:
                 with contextlib.suppress(BlockingIOError):
                     os.eventfd_read(self._bell)
@@ -222,6 +225,15 @@ class Loop(Generic[G]):
                 self._disarm(fd)
         if time.monotonic() >= self._look_at:
             self._look_at_deadlines()
+
+    def _events(self) -> list[tuple[int, int]]:
+        """Return what epoll tells, after a while where nobody waits for a turn."""
+        patience = self._patience()
+        found = self._looks.find(self._found) if patience else None
+        return self._epoll.poll(patience, _MOST_EVENTS) if found is None else found
+
+    def _found(self) -> list[tuple[int, int]] | None:
+        return self._epoll.poll(0, _MOST_EVENTS) or None
 
     def _patience(self) -> float:
         if self._beginning or self._going_on or self._given or self._woken:

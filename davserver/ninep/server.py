@@ -33,6 +33,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from agents9core.node import Directory
+from davserver.looks import Looks
 from davserver.ninep.errors import WireError
 from davserver.ninep.session import Session
 from davserver.ninep.shape import Owner
@@ -44,15 +45,6 @@ RECV_BYTES = 1 << 13
 """Holds a hundred of the requests that are not refused."""
 JOIN_BYTES = 1 << 16
 """Replies are joined into one send up to this; a longer one goes alone. It bounds what waits unsent."""
-LOOKS = 10
-"""How often to look for the next request before sleeping until it comes. A client that asks one thing at a
-time sends it some 20 us after the reply, and a thread that still looks answers it without being woken: up
-to a fifth more requests a second where a processor is free, and no fewer where none is. Twice as many looks
-gain as much again there, and cost as much where other programs want the processor."""
-MOST_SLEPT_FOR = 63
-"""After a request that did not come while its thread looked the next one is slept for at once, then the next
-three, seven and so on: a client that takes longer (a guest's mount, somebody who types) is not looked for in
-vain, which would take the processor from it."""
 CONGESTION = b"reno"
 """Loopback has no path whose room must be found out. What does that, as bbr does, the default of many hosts,
 paces what is sent: a tenth of the time of reading a file in pieces of 64 KiB."""
@@ -73,8 +65,7 @@ class Connection:
     def __init__(self, sock: socket.socket, peer: str, root: Directory, owner: Owner) -> None:
         self._sock = sock
         self.peer = peer
-        self._slept_for = self._to_sleep_for = 0
-        """Of the requests that are slept for, how many came; see MOST_SLEPT_FOR."""
+        self._looks = Looks()
         traced = trace_logger.isEnabledFor(logging.DEBUG)
         self._session = Session(root, owner, self._trace if traced else None)
 
@@ -106,19 +97,14 @@ class Connection:
 
     def _receive(self) -> bytes:
         """Return what came, b"" when the client has left."""
-        if self._slept_for < self._to_sleep_for:
-            self._slept_for += 1
-            return self._sock.recv(RECV_BYTES)
-        for _ in range(LOOKS):
-            try:
-                arrived = self._sock.recv(RECV_BYTES, socket.MSG_DONTWAIT)
-            except BlockingIOError:
-                os.sched_yield()
-            else:
-                self._to_sleep_for = 0
-                return arrived
-        self._slept_for, self._to_sleep_for = 0, min(2 * self._to_sleep_for + 1, MOST_SLEPT_FOR)
-        return self._sock.recv(RECV_BYTES)
+        arrived = self._looks.find(self._arrived)
+        return self._sock.recv(RECV_BYTES) if arrived is None else arrived
+
+    def _arrived(self) -> bytes | None:
+        try:
+            return self._sock.recv(RECV_BYTES, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return None
 
     def _trace(self, direction: str, message: Message) -> None:
         trace_logger.debug("%s %s %s", self.peer, direction, describe(message))

@@ -500,49 +500,7 @@ def test_the_trace_shows_every_message_both_ways(door, connect, caplog):
     assert len(lines) == 4
 
 
-# Looking before sleeping
-
-
-class Slow:
-    """A socket whose client always takes longer than anybody looks; *is_quick*: never."""
-
-    def __init__(self) -> None:
-        self.looks = 0
-        self.is_quick = False
-
-    def recv(self, count, flags=0):
-        if flags == socket.MSG_DONTWAIT:
-            self.looks += 1
-            if not self.is_quick:
-                raise BlockingIOError
-        return b"x"
-
-
-def test_a_slow_client_is_looked_for_ever_less(monkeypatch):
-    monkeypatch.setattr(server_module, "LOOKS", 1)
-    sock = Slow()
-    connection = server_module.Connection(sock, "peer", MemoryDirectory("root"), OWNER)
-    looked = []
-    for _ in range(300):
-        sock.looks = 0
-        assert connection._receive() == b"x"
-        looked.append(sock.looks)
-    looked_at = [number for number, looks in enumerate(looked) if looks]
-    assert looked_at == [0, 2, 6, 14, 30, 62, 126, 190, 254]
-
-
-def test_a_client_that_is_quick_again_is_looked_for_each_time(monkeypatch):
-    sock = Slow()
-    connection = server_module.Connection(sock, "peer", MemoryDirectory("root"), OWNER)
-    for _ in range(10):
-        connection._receive()
-    sock.is_quick = True
-    for _ in range(server_module.MOST_SLEPT_FOR):
-        connection._receive()
-    sock.looks = 0
-    for _ in range(10):
-        connection._receive()
-    assert sock.looks == 10
+# Congestion
 
 
 def test_loopback_is_not_probed_for_room(door, connect):
