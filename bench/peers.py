@@ -116,7 +116,8 @@ def diod(root: Path, socket_file: Path | None = None) -> Iterator[int]:
     port = _free_port()
     command = ["diod", "-f", "-n", "-N", "-e", str(root), "-l", f"127.0.0.1:{port}"]
     command += ["-l", str(socket_file)] if socket_file else []
-    with running(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
+    quiet = subprocess.DEVNULL
+    with running(command, stdout=quiet, stderr=quiet, cwd=root.parent):  # it may dump core when it ends
         _wait_for(port)
         yield port
 

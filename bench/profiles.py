@@ -32,7 +32,7 @@ def show(bench: Bench) -> None:
         app = App(root)
         names = b"".join(_ask(app, "GET", _CHAT)).decode().split()[: bench.size.looks]
         _profile(
-            f"{len(names)} GET, without cheroot", lambda: [_ask(app, "GET", _CHAT + name) for name in names]
+            f"{len(names)} GET, without HTTP", lambda: [_ask(app, "GET", _CHAT + name) for name in names]
         )
         _profile("PROPFIND", lambda: _ask(app, "PROPFIND", _CHAT, web.PROPFIND, HTTP_DEPTH="1"))
         _profile("JSON listing", lambda: _ask(app, "GET", _CHAT, HTTP_ACCEPT="application/json"))
