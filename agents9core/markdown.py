@@ -85,9 +85,9 @@ def escaped(data: bytes, at_line: bool = True, next_bytes: bytes = b"") -> bytes
     if b"#" not in data:
         return data
     before = b"\n" if at_line else b"x"
-    shown = _FORGED.sub(rb"\\\g<0>", before + data + next_bytes[:LOOKAHEAD])
-    kept = len(next_bytes[:LOOKAHEAD])
-    return shown[1 : len(shown) - kept]
+    ahead = next_bytes[: LOOKAHEAD - 1]  # too short for a heading of its own
+    shown = _FORGED.sub(rb"\\\g<0>", before + data + ahead)
+    return shown[1 : len(shown) - len(ahead)]
 
 
 class Marks:

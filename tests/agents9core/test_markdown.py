@@ -4,7 +4,7 @@ import json
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agents9core import index as index_module
@@ -178,6 +178,8 @@ def test_marks_are_the_same_in_any_pieces(text, cuts):
 
 
 @given(TEXTS, st.integers(0, 60))
+@example(f"a\n{FORGED}", 2)
+@example(f"# a\n{FORGED}", 4)
 def test_escaping_in_two_pieces_is_escaping_the_whole(text, cut):
     data = text.encode()
     first, second = data[:cut], data[cut:]
