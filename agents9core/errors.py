@@ -1,7 +1,8 @@
 """The one error family of the tree.
 
-Each class carries the Linux error number that both doors translate by one table of their own
-(`davserver.ninep.dialect.ENAMES`, `davserver.answer.STATUS`). Anything else that a node raises is a bug.
+Each class carries the Linux error number that both front ends translate by one table of their own
+(`davserver.ninep.dialect.ENAMES`, `davserver.http.response.STATUS`). Anything else that a node raises is
+a bug.
 """
 
 import errno

@@ -8,8 +8,8 @@ import sys
 
 from cheroot.wsgi import Server
 
-from davserver.content import CHUNK_BYTES
-from davserver.http import BACKLOG
+from davserver.handlers.file import CHUNK_BYTES
+from davserver.server.http_server import BACKLOG
 
 _THREADS = 8
 _TIMEOUT_SECONDS = 30

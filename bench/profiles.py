@@ -14,7 +14,7 @@ from bench.rows.index import index, reader_of
 from bench.setting import Bench
 from bench.world import chat, timed
 from davserver.app import App
-from davserver.environ import PEER_ADMITTED
+from davserver.http.environ import PEER_ADMITTED
 from davserver.ninep.session import Session
 from davserver.ninep.shape import Owner
 

@@ -201,7 +201,7 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _passwd(options: argparse.Namespace) -> int:
-    from davserver.passwd import set_password
+    from davserver.auth.password_file import set_password
 
     try:
         set_password(options.file, options.name, _new_password)

@@ -16,25 +16,25 @@ from typing import TYPE_CHECKING, Any, cast
 
 from agents9core.errors import NotADirectory, NotFound, TooLarge, TreeError
 from agents9core.node import Chat, Directory, File, Messages, Node, Row
-from davserver.accept import preferred
-from davserver.answer import STATUS, STATUS_LINES, Answer, Later, Refusal, begun, text_answer
-from davserver.asked import Asked, next_link, parse_asked, resumed, transcript_header
-from davserver.conditional import Validators, failed_precondition
-from davserver.content import file_answer
-from davserver.environ import PEER, WAKE
-from davserver.follow import EVENTS, Followers, Look
-from davserver.guard import Guard
-from davserver.listing import JSON, listing_answer, message_objects, messages_answer, objects
-from davserver.page import PREFIX, Page, installed_directory
-from davserver.pieces import Pieces
-from davserver.propfind import propfind
-from davserver.search import Searches
-from davserver.target import Target, parse_target, split_absolute
+from davserver.auth.guard import Guard
+from davserver.handlers.file import file_answer
+from davserver.handlers.follow import EVENTS, Followers, Look
+from davserver.handlers.listing import JSON, listing_answer, message_objects, messages_answer, objects
+from davserver.handlers.page import PREFIX, Page, installed_directory
+from davserver.handlers.pieces import Pieces
+from davserver.handlers.propfind import propfind
+from davserver.handlers.search import Searches
+from davserver.http.accept import preferred
+from davserver.http.chat_query import Asked, next_link, parse_asked, resumed, transcript_header
+from davserver.http.conditional import Validators, failed_precondition
+from davserver.http.environ import PEER, WAKE
+from davserver.http.response import STATUS, STATUS_LINES, Answer, Later, Refusal, begun, text_answer
+from davserver.http.target import Target, parse_target, split_absolute
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse
 
-    from davserver.password import Passwords
+    from davserver.auth.passwords import Passwords
 
 logger = logging.getLogger(__name__)
 

@@ -20,16 +20,16 @@ from typing import TYPE_CHECKING, TypeVar
 from agents9core.node import Directory
 from davserver.address import HTTP_DEFAULT, NINEP_DEFAULT, Tcp, Unix, not_private, parse_tcp
 from davserver.app import App
-from davserver.http import HttpDoor
+from davserver.auth.peer_credentials import Peers
 from davserver.ninep.server import Server
 from davserver.ninep.shape import Owner
-from davserver.peer import Peers
 from davserver.ps import anybody
+from davserver.server.http_server import HttpDoor
 from davserver.unfit import Unfit
 
 if TYPE_CHECKING:
-    from davserver.password import Passwords
-    from davserver.tls import Tls
+    from davserver.auth.passwords import Passwords
+    from davserver.server.tls import Tls
 
 DESCRIPTORS = 65536
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -78,8 +78,8 @@ def _passwords(path: str | None) -> "Passwords | None":
     """Return the passwords of a file. Raises Unfit."""
     if path is None:
         return None
-    from davserver.passwd import PasswordFile
-    from davserver.password import Passwords
+    from davserver.auth.password_file import PasswordFile
+    from davserver.auth.passwords import Passwords
 
     return Passwords(PasswordFile(path).known)
 
@@ -90,7 +90,7 @@ def _tls(options: argparse.Namespace) -> "Tls | None":
         return None
     if options.tls_cert is None or options.tls_key is None:
         raise Unfit("--tls-cert and --tls-key go together")
-    from davserver.tls import Tls
+    from davserver.server.tls import Tls
 
     return Tls(options.tls_cert, options.tls_key)
 

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 from agents9core.node import Directory, File
 from davserver.app import App
-from davserver.guard import PEER_ADMITTED
+from davserver.auth.guard import PEER_ADMITTED
 from davserver.ninep.dialect import DIALECTS
 from tests.davserver.ninep.conftest import Talk
 

@@ -26,5 +26,5 @@ def test_a_server_starts_without_what_only_some_requests_need(tmp_path):
     done = subprocess.run(command, env=environ, cwd=TOP, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr
     loaded = set(done.stdout.splitlines()[-1].split())
-    assert {"davserver.http", "davserver.ninep.server", "msgspec"} <= loaded
+    assert {"davserver.server.http_server", "davserver.ninep.server", "msgspec"} <= loaded
     assert loaded & NOT_NEEDED == set()

@@ -33,11 +33,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from agents9core.node import Directory
-from davserver.looks import Looks
 from davserver.ninep.errors import WireError
 from davserver.ninep.session import Session
 from davserver.ninep.shape import Owner
 from davserver.ninep.wire import Message, describe
+from davserver.server.looks import Looks
 
 MAX_CONNECTIONS = 64
 """One mount is one connection; each costs a thread and at most a few MiB."""

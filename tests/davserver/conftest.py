@@ -11,8 +11,8 @@ import pytest
 
 from agents9core.memory import MemoryChat, MemoryDirectory, MemoryFile
 from davserver.app import App
-from davserver.http import HttpDoor
-from davserver.peer import Peers
+from davserver.auth.peer_credentials import Peers
+from davserver.server.http_server import HttpDoor
 
 MTIME_NS = 1_700_000_000_123_000_000
 """Tue, 14 Nov 2023 22:13:20 GMT"""

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from davserver.accept import preferred
+from davserver.http.accept import preferred
 
 TEXT, JSON, HTML = OFFERS = ("text/plain", "application/json", "text/html")
 CHROMIUM = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"

@@ -6,7 +6,7 @@ import pytest
 
 from agents9core import errors
 from agents9core.memory import MemoryDirectory, MemoryFile
-from davserver.answer import STATUS
+from davserver.http.response import STATUS
 
 READ_METHODS = {"GET", "HEAD", "OPTIONS", "PROPFIND"}
 OTHER_METHODS = [

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from davserver.conditional import Span, Unsatisfiable, Validators, failed_precondition, span_of
-from davserver.dates import http_date
+from davserver.http.conditional import Span, Unsatisfiable, Validators, failed_precondition, span_of
+from davserver.http.dates import http_date
 
 MODIFIED, CLOCK = 1_700_000_000, 1_800_000_000
 NOW = Validators('"a-1"', MODIFIED)

@@ -5,7 +5,7 @@ import pytest
 from agents9core.errors import Denied, Gone, Malformed
 from agents9core.memory import MemoryDirectory, MemoryFile
 from agents9core.node import Reader, Stat
-from davserver.content import CHUNK_BYTES
+from davserver.handlers.file import CHUNK_BYTES
 
 LATER, FUTURE = "Fri, 01 Jan 2024 00:00:00 GMT", "Sun, 01 Jan 2190 00:00:00 GMT"
 OLD = "Sat, 01 Jan 2000 00:00:00 GMT"

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from davserver.dates import http_date, http_dates, iso_date, iso_dates, modified_seconds, parse_http_date
+from davserver.http.dates import http_date, http_dates, iso_date, iso_dates, modified_seconds, parse_http_date
 
 NOW = 1_800_000_000
 

@@ -8,11 +8,11 @@ import time
 import pytest
 
 from agents9core.memory import MemoryChat, MemoryDirectory
-from davserver import follow
 from davserver.app import App
-from davserver.http import HttpDoor
-from davserver.loop import THREADS
-from davserver.peer import Peers
+from davserver.auth.peer_credentials import Peers
+from davserver.handlers import follow
+from davserver.server.http_server import HttpDoor
+from davserver.server.loop import THREADS
 
 from .conftest import Client
 

@@ -1,8 +1,8 @@
 import pytest
 
-from davserver.answer import Refusal
-from davserver.environ import PEER_ADMITTED
-from davserver.guard import Guard
+from davserver.auth.guard import Guard
+from davserver.http.environ import PEER_ADMITTED
+from davserver.http.response import Refusal
 
 GUARD = Guard(["agents.example", "192.0.2.7", "2001:DB8::1"])
 

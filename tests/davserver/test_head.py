@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from davserver.answer import Refusal
-from davserver.head import Head, parse_head
+from davserver.http.response import Refusal
+from davserver.server.head import Head, parse_head
 
 
 def head(*lines, version=b"1.1"):

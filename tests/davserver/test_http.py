@@ -8,12 +8,12 @@ import time
 import pytest
 
 from agents9core.memory import MemoryDirectory, MemoryFile
-from davserver import connection
 from davserver.app import App
-from davserver.connection import MAX_HEADER_BYTES
-from davserver.http import HttpDoor
-from davserver.loop import THREADS
-from davserver.peer import Peers
+from davserver.auth.peer_credentials import Peers
+from davserver.server import connection
+from davserver.server.connection import MAX_HEADER_BYTES
+from davserver.server.http_server import HttpDoor
+from davserver.server.loop import THREADS
 
 HOST = b"Host: localhost\r\n"
 GET = b"GET /version HTTP/1.1\r\n" + HOST

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from davserver.answer import Refusal
-from davserver.inbox import MAX_LINES, Inbox
+from davserver.http.response import Refusal
+from davserver.server.inbox import MAX_LINES, Inbox
 
 HEAD, BODY = 1000, 100
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n"

@@ -1,7 +1,7 @@
 """Looking before sleeping: often for who is quick, ever less for who is slow."""
 
-from davserver import looks as looks_module
-from davserver.looks import LOOKS, MOST_SLEPT_FOR, Looks
+from davserver.server import looks as looks_module
+from davserver.server.looks import LOOKS, MOST_SLEPT_FOR, Looks
 
 
 def test_what_is_there_is_found_at_once():

@@ -10,8 +10,8 @@ import time
 
 import pytest
 
-from davserver import loop as loop_module
-from davserver.loop import BEGIN_IN_A_ROW, THREADS, Cause, Loop, Next, Rest
+from davserver.server import loop as loop_module
+from davserver.server.loop import BEGIN_IN_A_ROW, THREADS, Cause, Loop, Next, Rest
 
 FOR_EVER = float("inf")
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from davserver.page import installed_directory
+from davserver.handlers.page import installed_directory
 
 STATIC = Path(__file__).parents[2] / "static"
 TYPES = {".html", ".js", ".mjs", ".css", ".svg"}

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from davserver.__main__ import main
-from davserver.passwd import MAX_FILE_BYTES, PasswordFile, Unfit, read
-from davserver.password import Cost, Hash
+from davserver.auth.password_file import MAX_FILE_BYTES, PasswordFile, Unfit, read
+from davserver.auth.passwords import Cost, Hash
 
 CHEAP = Cost(2, 1, 1)
 

@@ -5,10 +5,8 @@ import threading
 
 import pytest
 
-from davserver import password
-from davserver.answer import Refusal
-from davserver.environ import Stranger
-from davserver.password import (
+from davserver.auth import passwords as password
+from davserver.auth.passwords import (
     CHALLENGE,
     COST,
     LONGEST_PAUSE_SECONDS,
@@ -24,6 +22,8 @@ from davserver.password import (
     parse_file,
     parse_line,
 )
+from davserver.http.environ import Stranger
+from davserver.http.response import Refusal
 
 CHEAP = Cost(2, 1, 1)
 PASSWORD = 'pa "ss\\w#rd:ü'.encode()

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from davserver import peer
-from davserver.peer import Ends, Peers, Unknown
+from davserver.auth import peer_credentials as peer
+from davserver.auth.peer_credentials import Ends, Peers, Unknown
 
 OTHER_USER = "nobody"
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can run a client as another user")
@@ -279,7 +279,7 @@ input()
 def test_a_server_that_runs_as_another_user_admits_root_and_itself():
     script = """
 import os, socket
-from davserver.peer import Peers
+from davserver.auth.peer_credentials import Peers
 Peers().close()  # loads what that user may not read here
 os.setuid(4321)
 peers = Peers()

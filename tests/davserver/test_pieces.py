@@ -5,9 +5,9 @@ import time
 import pytest
 
 from agents9core.memory import MemoryChat
-from davserver import pieces as pieces_module
-from davserver.pieces import Pieces
-from davserver.rows import SLICE_ROWS
+from davserver.handlers import pieces as pieces_module
+from davserver.handlers.pieces import Pieces
+from davserver.handlers.rows import SLICE_ROWS
 
 NOW_NS = time.time_ns()
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from agents9core.memory import MemoryChat, MemoryDirectory, MemoryFile
 from agents9core.node import Row
-from davserver.answer import Refusal
-from davserver.environ import MAX_BODY_BYTES
-from davserver.multistatus import LIVE
-from davserver.propfind import Asked, parse_asked
+from davserver.handlers.multistatus import LIVE
+from davserver.handlers.propfind import Asked, parse_asked
+from davserver.http.environ import MAX_BODY_BYTES
+from davserver.http.response import Refusal
 
 DAV = "{DAV:}"
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents9core.memory import MemoryChat, MemoryFile, MemoryReader
-from davserver import search
-from davserver.loop import THREADS
-from davserver.search import TextSearch
+from davserver.handlers import search
+from davserver.handlers.search import TextSearch
+from davserver.server.loop import THREADS
 
 CHAT = "/active/claude/7/chat/"
 

@@ -10,11 +10,11 @@ import time
 import pytest
 
 from agents9core.memory import MemoryFile, MemoryReader
-from davserver import connection
 from davserver.app import App
-from davserver.http import HttpDoor
-from davserver.loop import THREADS
-from davserver.peer import Peers
+from davserver.auth.peer_credentials import Peers
+from davserver.server import connection
+from davserver.server.http_server import HttpDoor
+from davserver.server.loop import THREADS
 
 pytestmark = pytest.mark.usefixtures("client")
 

@@ -9,11 +9,11 @@ import time
 import pytest
 
 from agents9core.memory import MemoryDirectory, MemoryFile
-from davserver import strangers
 from davserver.app import App
-from davserver.http import HttpDoor
-from davserver.password import CHALLENGE, Cost, Hash, Passwords
-from davserver.peer import Peers, Unknown
+from davserver.auth import connection_limits as strangers
+from davserver.auth.passwords import CHALLENGE, Cost, Hash, Passwords
+from davserver.auth.peer_credentials import Peers, Unknown
+from davserver.server.http_server import HttpDoor
 
 from .conftest import Client
 

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from davserver.answer import Refusal
-from davserver.target import parse_target, quoted, split_absolute
+from davserver.http.response import Refusal
+from davserver.http.target import parse_target, quoted, split_absolute
 
 
 @pytest.mark.parametrize(

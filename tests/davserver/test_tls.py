@@ -12,13 +12,13 @@ import time
 import pytest
 
 from agents9core.memory import MemoryDirectory, MemoryFile
-from davserver import connection
 from davserver.app import App
-from davserver.http import ACCEPT_PAUSE_SECONDS, HttpDoor
-from davserver.passwd import Unfit
-from davserver.peer import Peers
-from davserver.strangers import MAX_EACH
-from davserver.tls import Tls, TlsSocket
+from davserver.auth.connection_limits import MAX_EACH
+from davserver.auth.password_file import Unfit
+from davserver.auth.peer_credentials import Peers
+from davserver.server import connection
+from davserver.server.http_server import ACCEPT_PAUSE_SECONDS, HttpDoor
+from davserver.server.tls import Tls, TlsSocket
 
 LONG = bytes(range(256)) * 20_000
 GET = b"GET /version HTTP/1.1\r\nHost: localhost\r\n\r\n"

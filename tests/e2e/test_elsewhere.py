@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from davserver.password import Cost, Hash
+from davserver.auth.passwords import Cost, Hash
 from tests.davserver.test_tls import make_certificate
 from tests.e2e.machine import Machine
 

@@ -18,9 +18,9 @@ from agents9core import statx as statx_module
 from agents9core.resolver import Resolver
 from agents9core.tree import build_tree
 from davserver.app import App
-from davserver.http import HttpDoor
+from davserver.auth.peer_credentials import Peers
 from davserver.ninep.dialect import DIALECTS
-from davserver.peer import Peers
+from davserver.server.http_server import HttpDoor
 from tests.davserver.ninep.conftest import Refused, Talk
 from tests.e2e.machine import Machine
 

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
 from agents9core.node import Columns, Messages
-from davserver.rows import SLICE_ROWS, bounds
+from davserver.handlers.rows import SLICE_ROWS, bounds
 
 BUDGET_BYTES = 4 << 20
 _OWN_BYTES = 300

@@ -9,7 +9,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from davserver.answer import Refusal
+from davserver.http.response import Refusal
 
 _REQUEST_LINE = re.compile(r"([!#$%&'*+.^_`|~0-9A-Z-]+) ([!-~\x80-\xff]+) HTTP/([0-9])\.([0-9])", re.ASCII)
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

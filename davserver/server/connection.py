@@ -16,15 +16,15 @@ import socket
 import time
 from typing import TYPE_CHECKING, Any
 
-from davserver.answer import Answer, Refusal, text_answer
-from davserver.environ import MAX_BODY_BYTES, PEER, PEER_ADMITTED, STRANGER, WAKE, Stranger
-from davserver.exchange import ALWAYS, Exchange, last_words
-from davserver.inbox import Inbox
-from davserver.loop import Cause, Next, Rest
+from davserver.http.environ import MAX_BODY_BYTES, PEER, PEER_ADMITTED, STRANGER, WAKE, Stranger
+from davserver.http.response import Answer, Refusal, text_answer
+from davserver.server.exchange import ALWAYS, Exchange, last_words
+from davserver.server.inbox import Inbox
+from davserver.server.loop import Cause, Next, Rest
 
 if TYPE_CHECKING:
-    from davserver.http import HttpDoor
-    from davserver.tls import TlsSocket
+    from davserver.server.http_server import HttpDoor
+    from davserver.server.tls import TlsSocket
 
 logger = logging.getLogger(__name__)
 

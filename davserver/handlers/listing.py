@@ -9,11 +9,11 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 
 from agents9core.node import Columns, Messages, Row
-from davserver.answer import TEXT, Answer, begun
-from davserver.dates import iso_dates
-from davserver.pieces import Pieces
-from davserver.rows import PLAIN_NAME, slices
-from davserver.target import quoted
+from davserver.handlers.pieces import Pieces
+from davserver.handlers.rows import PLAIN_NAME, slices
+from davserver.http.dates import iso_dates
+from davserver.http.response import TEXT, Answer, begun
+from davserver.http.target import quoted
 
 JSON = "application/json"
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from agents9core.errors import Gone
 from agents9core.node import File
-from davserver.answer import Answer, Headers, begun, text_answer
-from davserver.conditional import Span, Unsatisfiable, Validators, failed_precondition, span_of
-from davserver.dates import http_date, modified_seconds
+from davserver.http.conditional import Span, Unsatisfiable, Validators, failed_precondition, span_of
+from davserver.http.dates import http_date, modified_seconds
+from davserver.http.response import Answer, Headers, begun, text_answer
 
 CHUNK_BYTES = 256 * 1024
 """What is read and sent at once; smaller costs CPU, larger costs memory for each slow client."""

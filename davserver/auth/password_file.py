@@ -8,7 +8,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping
 
-from davserver.password import Hash, check_name, check_password, parse_file
+from davserver.auth.passwords import Hash, check_name, check_password, parse_file
 from davserver.unfit import Unfit
 
 logger = logging.getLogger("agents9")

@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Iterable
 
 from agents9core.node import Columns, File, Row, Stat
-from davserver.dates import http_date, http_dates, modified_seconds
-from davserver.rows import PLAIN_NAME
-from davserver.target import quoted
+from davserver.handlers.rows import PLAIN_NAME
+from davserver.http.dates import http_date, http_dates, modified_seconds
+from davserver.http.target import quoted
 
 DECLARATION = '<?xml version="1.0" encoding="utf-8"?>\n'
 

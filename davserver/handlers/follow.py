@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from agents9core.node import Chat, Columns, Messages
-from davserver.answer import Answer, Later, Refusal
-from davserver.asked import Asked
-from davserver.environ import Pause
-from davserver.listing import message_objects
-from davserver.rows import slices
+from davserver.handlers.listing import message_objects
+from davserver.handlers.rows import slices
+from davserver.http.chat_query import Asked
+from davserver.http.environ import Pause
+from davserver.http.response import Answer, Later, Refusal
 
 EVENTS = "text/event-stream"
 MAX_WAITERS = 256

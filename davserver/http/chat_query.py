@@ -13,7 +13,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qs, urlencode
 
 from agents9core.node import Messages, Row
-from davserver.answer import Refusal
+from davserver.http.response import Refusal
 
 LONGEST_WAIT_SECONDS = 60
 

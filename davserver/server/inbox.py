@@ -9,8 +9,8 @@ answered with. Pure: it is handed bytes. Source: RFC 9112 sections 2.2, 6 and 7.
 import re
 from typing import NamedTuple
 
-from davserver.answer import Refusal
-from davserver.head import Head, parse_head
+from davserver.http.response import Refusal
+from davserver.server.head import Head, parse_head
 
 _HEAD_END = re.compile(rb"\n\r?\n")
 _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?\r\n", re.DOTALL)

@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from davserver.answer import Refusal
-from davserver.environ import PEER_ADMITTED, STRANGER
+from davserver.http.environ import PEER_ADMITTED, STRANGER
+from davserver.http.response import Refusal
 
 if TYPE_CHECKING:
-    from davserver.password import Passwords
+    from davserver.auth.passwords import Passwords
 
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^][:@/\s]+)(?::\d*)?")

@@ -20,7 +20,7 @@ from collections import deque
 from enum import Enum, auto
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from davserver.looks import Looks
+from davserver.server.looks import Looks
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ import re
 from typing import NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
-from davserver.answer import Refusal
+from davserver.http.response import Refusal
 
 _ABSOLUTE = r"https?://((?:\[[^][/?#]*\])?[^][/?#]*)((?:[/?#].*)?)"
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agents9core.errors import TreeError
 from agents9core.node import Chat, Directory, File, Node, Row
-from davserver.answer import XML, Answer, Refusal, begun, whole
-from davserver.environ import MAX_BODY_BYTES
-from davserver.multistatus import DECLARATION, LIVE, LONGEST_NAMES, Template, TooLong
-from davserver.pieces import Pieces
-from davserver.rows import slices
+from davserver.handlers.multistatus import DECLARATION, LIVE, LONGEST_NAMES, Template, TooLong
+from davserver.handlers.pieces import Pieces
+from davserver.handlers.rows import slices
+from davserver.http.environ import MAX_BODY_BYTES
+from davserver.http.response import XML, Answer, Refusal, begun, whole
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

@@ -26,8 +26,8 @@ from binascii import Error as NotBase64
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from davserver.answer import Refusal
-from davserver.environ import Stranger
+from davserver.http.environ import Stranger
+from davserver.http.response import Refusal
 
 CHALLENGE = ("WWW-Authenticate", 'Basic realm="agents9", charset="UTF-8"')
 REMEMBER_SECONDS = 600

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, TypeAlias
 from wsgiref.types import WSGIApplication
 
 from davserver.address import Tcp
-from davserver.connection import Connection
-from davserver.loop import Cause, Loop, Next, Rest
-from davserver.peer import Peers
-from davserver.strangers import Strangers
+from davserver.auth.connection_limits import Strangers
+from davserver.auth.peer_credentials import Peers
+from davserver.server.connection import Connection
+from davserver.server.loop import Cause, Loop, Next, Rest
 
 if TYPE_CHECKING:
-    from davserver.tls import Tls
+    from davserver.server.tls import Tls
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from davserver.dates import parse_http_date
+from davserver.http.dates import parse_http_date
 
 _TAG = re.compile(r'[ \t]*(?:(W/)?("[\x21\x23-\x7e\x80-\xff]*")[ \t]*)?(?:,|\Z)')
 _RANGE = re.compile(r"[ \t]*(?:(\d+)-(\d*)|-(\d+))[ \t]*", re.ASCII)

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from xxhash import xxh3_128_hexdigest
 
-from davserver.answer import Answer, Refusal, text_answer, whole
-from davserver.conditional import Validators, failed_precondition
-from davserver.target import Target
+from davserver.http.conditional import Validators, failed_precondition
+from davserver.http.response import Answer, Refusal, text_answer, whole
+from davserver.http.target import Target
 
 PREFIX = ".page"
 
@@ -77,7 +77,7 @@ class Page:
 
 
 def installed_directory() -> Path:
-    """Return where the files are: beside this module when installed, beside its package in a checkout."""
-    here = Path(__file__).parent
-    beside = here / "static"
-    return beside if beside.is_dir() else here.parent / "static"
+    """Return where the files are: in the package when installed, beside it in a checkout."""
+    package = Path(__file__).parent.parent
+    installed = package / "static"
+    return installed if installed.is_dir() else package.parent / "static"

@@ -16,10 +16,10 @@ from typing import Any, Protocol
 from urllib.parse import unquote
 from wsgiref.types import WSGIApplication
 
-from davserver.answer import PRIVATE, STATUS_LINES, Answer
-from davserver.dates import http_date
-from davserver.environ import Pause
-from davserver.inbox import Received
+from davserver.http.dates import http_date
+from davserver.http.environ import Pause
+from davserver.http.response import PRIVATE, STATUS_LINES, Answer
+from davserver.server.inbox import Received
 
 TURN_SECONDS = 0.002
 """How long a long answer goes on before others have their turn."""

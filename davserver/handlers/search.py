@@ -15,10 +15,10 @@ from contextlib import closing, contextmanager
 from typing import cast
 
 from agents9core.node import Chat, File, Messages, Row
-from davserver.answer import Answer, Later, Refusal
-from davserver.asked import Asked
-from davserver.environ import Pause
-from davserver.follow import Look
+from davserver.handlers.follow import Look
+from davserver.http.chat_query import Asked
+from davserver.http.environ import Pause
+from davserver.http.response import Answer, Later, Refusal
 
 MAX_FOUND = 1000
 PIECE_BYTES = 256 * 1024

@@ -1,0 +1,1 @@
+"""Who may read: the client's uid, passwords, the name and site a request is for."""

@@ -1,0 +1,1 @@
+"""The HTTP server: cheroot's, with connections that hold no thread while they wait."""
