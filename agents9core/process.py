@@ -104,6 +104,16 @@ class Process(NamedTuple):
         """Return what its pid namespace is called, `pid:[4026531836]`."""
         return _link(f"{self.directory}/ns/pid")
 
+    def root(self) -> str:
+        """Return the path by which its root directory is reached."""
+        return f"{self.directory}/root"
+
+    def namespace_pids(self) -> tuple[int, ...]:
+        """Return its pid in each pid namespace that it is in, the innermost last; empty where refused."""
+        status = _read(f"{self.directory}/status", _STAT_BYTES)
+        pids = re.search(rb"^NSpid:\s+([\d\t ]+)$", status or b"", re.MULTILINE)
+        return tuple(map(int, pids[1].split())) if pids else ()
+
     def open_files(self) -> Iterator[OpenFile] | None:
         """Return the descriptors whose links can be read, or None where they may not even be listed."""
         try:

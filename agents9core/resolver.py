@@ -9,17 +9,20 @@ Thread-safe: nothing is locked while a harness's files are read; two threads tha
 same time may both look.
 """
 
+import bisect
 import logging
 import os
 import threading
 import time
 from collections.abc import Iterable, Mapping
 from itertools import chain
+from operator import attrgetter
 from typing import NamedTuple
 
 from agents9core.errors import Gone, NotFound, TreeError
-from agents9core.harness import HARNESSES, Finder, Harness
+from agents9core.harness import HARNESSES, Finder, Harness, Prover
 from agents9core.process import Process, ProcessTable
+from agents9core.proofs import Proofs
 from agents9core.remembered import Remembered
 from agents9core.session import Session
 
@@ -90,6 +93,8 @@ class Resolver:
         self._finders: dict[str, Finder] = {
             name: harness.finder(self._table) for name, harness in HARNESSES.items()
         }
+        provers = {name: finder for name, finder in self._finders.items() if isinstance(finder, Prover)}
+        self._proofs = Proofs(provers, lambda name, process: self._home(HARNESSES[name], process))
         self._verdicts: dict[int, _Verdict] = {}
         self._scanning = threading.Lock()
         self._scan = _Scan(float("-inf"), 0, {}, set())
@@ -133,7 +138,7 @@ class Resolver:
         if last and (known := self._recent(last)) and known.session:
             return last
         process = self._table.look(pid)
-        if process is None or self._recognised(process) != harness or self._is_homeless(harness, process):
+        if process is None or self._whose(process) != harness or self._is_homeless(harness, process):
             raise NotFound(f"{harness}/{pid}")
         agent = _agent(harness, process)
         if self._answer(agent, process) is None:
@@ -172,7 +177,7 @@ class Resolver:
             return Examination(pid, why="it has ended, and its parent has not taken notice")
         if not self._table.is_ours(process):
             return Examination(pid, why=f"it is another user's: uid {process.real_uid()}")
-        name = self._recognised(process)
+        name = self._whose(process)
         if name is None:
             return Examination(pid, why=_unknown(process))
         if self._is_homeless(name, process):
@@ -183,7 +188,11 @@ class Resolver:
         except Gone:
             raise NotFound(f"process {pid} has just ended") from None
         return Examination(
-            pid, name, kept, session, "" if session else "it is a spare process, or a parked one"
+            pid,
+            name,
+            kept,
+            session,
+            "" if session else "it holds no conversation: a helper, a viewer, or a spare or parked process",
         )
 
     def _is_listed(self, harness: str, process: Process) -> bool:
@@ -196,7 +205,7 @@ class Resolver:
 
     def _process(self, agent: Agent) -> Process:
         process = self._table.look(agent.pid)
-        if process is None or process.start != agent.start or self._recognised(process) != agent.harness:
+        if process is None or process.start != agent.start or self._whose(process) != agent.harness:
             raise Gone(f"{agent.harness}/{agent.pid}")
         return process
 
@@ -245,10 +254,12 @@ class Resolver:
         own = environ.get(harness.variable) if harness.variable else None
         if own and own.strip() and (own := os.path.join(process.cwd() or "", own)).startswith("/"):
             return own.rstrip("/") or "/"
-        if given := self.roots.get(harness.name):
-            return given
         user = environ.get("HOME") or ""
-        return os.path.join(user if user.startswith("/") else os.path.expanduser("~"), harness.home)
+        if not user.startswith("/"):
+            user = os.path.expanduser("~")
+        usual = os.path.join(user, harness.home)
+        given = self.roots.get(harness.name)
+        return given if given and not harness.writes_below(process, usual) else usual
 
     def _kept(self, harness: Harness, process: Process) -> str:
         """Return where a process keeps its sessions."""
@@ -277,17 +288,32 @@ class Resolver:
         began = time.monotonic()
         processes: dict[str, list[Process]] = {name: [] for name in HARNESSES}
         pids = sorted(self._table.pids())
+        others = []
         for pid in pids:
             process = self._table.glance(pid)
             name = self._recognised(process) if process else None
             if process and name and self._table.is_ours(process):
                 processes[name].append(process)
+            elif process and not name and not process.forked:
+                others.append(process)
+        shown = self._proofs.among(others, self._known_homes)
+        for process in others:
+            if process.pid in shown and self._table.is_ours(process):
+                bisect.insort(processes[shown[process.pid]], process, key=attrgetter("pid"))
         self._scan = _Scan(began, time.monotonic() - began, processes, set())
         self._forget(set(pids))
         return self._scan
 
+    def _known_homes(self, harness: str) -> list[str]:
+        with self._remembering:
+            return list(dict.fromkeys([self.root(harness), *self._homes[harness]]))
+
+    def _whose(self, process: Process) -> str | None:
+        """Return the harness whose process it is, by its name or by what the harness's files show."""
+        return self._recognised(process) or (None if process.forked else self._proofs.of(process))
+
     def _recognised(self, process: Process) -> str | None:
-        """Return the harness whose process it is.
+        """Return the harness whose process it is by its name.
 
         Remembered by what changes with each execve, where that is to be seen: the node wrapper of codex
         becomes codex under the same pid.

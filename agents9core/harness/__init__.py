@@ -3,8 +3,8 @@
 A new harness is one module and one line in `HARNESSES`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from agents9core.harness import (
     claude,
@@ -47,7 +47,22 @@ class Finder(Protocol):
         """Return a session that a home keeps; None where it keeps none of this id. *id* may be anything."""
 
 
+@runtime_checkable
+class Prover(Protocol):
+    """A finder that knows processes by what the harness's files show, whatever they are called."""
+
+    def proves(self, process: Process, home: str) -> bool:
+        """Say whether what a home holds, or the process has open there, shows that it is the harness's."""
+
+    def claimed(self, home: str, pids: Collection[int]) -> Collection[int]:
+        """Return of which processes `proves` may say so, by one look at a home."""
+
+
 def _nobody(_process: Process) -> bool:
+    return False
+
+
+def _writes_none(_process: Process, _home: str) -> bool:
     return False
 
 
@@ -84,6 +99,10 @@ class Harness(NamedTuple):
     owns: Callable[[Process], bool] = _nobody
     """Whether a process is one. Reads its argv and exe, no more."""
     finder: Callable[[ProcessTable], Finder] = Unknown
+    writes_below: Callable[[Process, str], bool] = _writes_none
+    """Whether a process has a transcript below a home open for writing: then that one is its home."""
+    writes_any: Callable[[Process], bool] = _nobody
+    """Whether a process has what may be a transcript open for writing, wherever that lies."""
     reading: Reading | None = None
     """How its transcripts are read; None: they are not."""
     subagent_reading: Reading | None = None
@@ -107,9 +126,9 @@ HARNESSES: dict[str, Harness] = {
             ".claude",
             claude.owns,
             claude.Claude,
-            Reading(claude_chat.read, claude_chat.TITLES),
-            Reading(claude_chat.read_subagent),
-            claude_chat.SideChain,
+            reading=Reading(claude_chat.read, claude_chat.TITLES),
+            subagent_reading=Reading(claude_chat.read_subagent),
+            side_chain=claude_chat.SideChain,
             stores=(("projects",),),
             skills=(("skills",),),
         ),
@@ -119,8 +138,10 @@ HARNESSES: dict[str, Harness] = {
             ".codex",
             codex_argv.owns,
             codex.Codex,
-            Reading(codex_chat.read),
-            Reading(codex_chat.read),
+            writes_below=codex.writes_below,
+            writes_any=codex.writes_any,
+            reading=Reading(codex_chat.read),
+            subagent_reading=Reading(codex_chat.read),
             stores=(("sessions",), ("archived_sessions",)),
             skills=(("skills",), ("skills", ".system")),
         ),

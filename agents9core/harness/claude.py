@@ -9,7 +9,8 @@ import os
 import re
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
+from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
@@ -18,32 +19,18 @@ import msgspec
 from agents9core.errors import Denied, TreeError
 from agents9core.harness import node
 from agents9core.harness.claude_agents import Subagents
+from agents9core.harness.claude_argv import Invocation, parse_argv
 from agents9core.harness.claude_kept import SESSION_ID, Head, Heads, is_session, kept
+from agents9core.harness.programs import is_other, plain
 from agents9core.process import Process, ProcessTable
 from agents9core.remembered import Lately, Remembered
 from agents9core.session import Session, Source
 from agents9core.store import NOT_THERE, Root, parse_object, read_at, text_of
 
-_NODE = ("node", "nodejs")
 _PACKAGE = "@anthropic-ai/claude-code/"
 _INSTALLED = ("/claude/versions/", "/ccd-cli/")
-_NEVER = r"rg|bfs|ugrep|(?:ba|da|z|fi|k)?sh|(?:python|pypy|perl|ruby|lua|php)[0-9.]*"
-"""What the binary runs itself as, under another argv[0], and what runs a script named `claude`."""
-_NO_SESSION = frozenset((
-    "mcp", "update", "upgrade", "daemon", "install", "doctor", "plugin", "plugins", "setup-token",
-    "--version", "-v", "--help", "-h", "--chrome-native-host", "--ripgrep",
-))  # fmt: skip
-"""What a command line begins with that starts no session."""
-_SWITCHES = frozenset((
-    "--debug", "-d", "--mcp-debug", "--verbose", "--bare", "--ide", "--strict-mcp-config",
-    "--dangerously-skip-permissions", "--allow-dangerously-skip-permissions",
-))  # fmt: skip
-"""Options without a value of their own, which may stand before that."""
-_VALUED = frozenset((
-    "--model", "--fallback-model", "--settings", "--setting-sources", "--permission-mode", "--system-prompt",
-    "--append-system-prompt", "--agents", "--session-id", "--output-format", "--input-format",
-))  # fmt: skip
-"""Options with one value."""
+_NO_CONVERSATION = ("daemon", "daemon-worker")
+"""What a record calls the processes that serve others."""
 _STATUS = ("idle", "busy", "waiting")
 _RECORD_BYTES = 4 << 20
 _RECORD_TRIES = 5
@@ -57,43 +44,37 @@ PLACE_SECONDS = 1.0
 
 
 def owns(process: Process) -> bool:
-    """Say whether a process is a Claude Code session, not a helper of one.
+    """Say whether a process is a Claude Code that holds a conversation, or may be given one.
 
-    comm is `claude`, or the version that is installed (2.1.332), or `node`.
+    Named by comm, argv[0] or its executable: `claude`, the version that is installed (2.1.332), or node.
     """
     argv = process.argv()
-    if not argv:
+    exe = process.exe() or ""
+    if not argv or is_other(argv[0]) or is_other(exe):
         return False
-    name, arguments = os.path.basename(argv[0]), argv[1:]
-    if re.fullmatch(_NEVER, name):
+    names = (process.comm, argv[0], exe)
+    named = any(plain(name) == "claude" or _is_installed(name) for name in names)
+    return (named or _is_package_s(process, argv)) and parse_argv(arguments_of(argv)).holds != "no"
+
+
+def arguments_of(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what claude was told: without the program, or the interpreter and its script."""
+    rest = argv[1:]
+    return rest[node.script(rest) + 1 :] if argv and node.is_interpreter(argv[0]) else rest
+
+
+def _is_package_s(process: Process, argv: tuple[str, ...]) -> bool:
+    """Say whether node runs the package's script, by its own path or by that which a link leads to."""
+    if not node.is_interpreter(argv[0]):
         return False
-    named = "claude" in (process.comm, name)
-    if name in _NODE:
-        script = node.script(arguments)
-        named |= _PACKAGE in "".join(arguments[script : script + 1])
-        arguments = arguments[script + 1 :]
-    else:
-        named = named or _is_installed(argv[0]) or _is_installed(process.exe())
-    return (
-        named
-        and _first_word(arguments) not in _NO_SESSION
-        and not re.fullmatch(_NEVER, os.path.basename(process.exe() or ""))
-    )
+    script = "".join(argv[1:][node.script(argv[1:]) :][:1])
+    if _PACKAGE in script or plain(script) != "claude":
+        return _PACKAGE in script
+    return _PACKAGE in os.path.realpath(os.path.join(process.cwd() or "/", script))
 
 
-def _first_word(arguments: Sequence[str]) -> str | None:
-    """Return the first argument that is no option, or the first option that is not known."""
-    rest = iter(arguments)
-    for argument in rest:
-        if argument in _VALUED:
-            next(rest, None)
-        elif argument not in _SWITCHES:
-            return argument
-    return None
-
-
-def _is_installed(path: str | None) -> bool:
-    return path is not None and any(place in f"/{path}" for place in _INSTALLED)
+def _is_installed(path: str) -> bool:
+    return any(place in f"/{path}" for place in _INSTALLED)
 
 
 class _Place(NamedTuple):
@@ -110,6 +91,14 @@ class _Place(NamedTuple):
         return recent and self.has_messages and self.projects_mtime_ns == projects_mtime_ns
 
 
+class _Shape(NamedTuple):
+    """What a process was started as."""
+
+    asked: Invocation
+    inner_pid: int | None
+    """What it is called in the innermost pid namespace; None: as here."""
+
+
 class Claude:
     """Finds the sessions of claude processes."""
 
@@ -118,20 +107,33 @@ class Claude:
         self._machine = _machine_id()
         self._lock = threading.Lock()
         self._places: Remembered[tuple[str, str], _Place] = Remembered()
+        self._shapes: Remembered[tuple[int, int, bytes | None], _Shape] = Remembered()
         self._heads = Heads()
         self._kept: Lately[tuple[str, str], tuple[str, str]] = Lately()
         self.subagents = Subagents().of
 
     def resolve(self, process: Process, home: str, _peers: object = None) -> Session | None:
-        """Return the session of a process; None where it is no person's: a spare or a parked process."""
-        record, mtime_ns, seen = _read_record(home, process.pid)
-        if record is not None:
-            seen = self._disbelieved(record, process) or ""
-        if record is None or seen:
-            return Session(via="none", steps=(f"registry: {seen}",))
-        if record.get("spare") or record.get("parkedJobId"):
+        """Return the session of a process; None where it holds no conversation: a helper, a viewer, a spare,
+        one whose session was moved elsewhere.
+        """
+        record, seen = self._record(process, home)
+        if record and record.session:
+            return None if record.serves_others else self._session(record, home)
+        asked = self._shape_of(process).asked
+        if asked.holds != "yes" or (record and record.serves_others):
             return None
-        return self._session(record, mtime_ns, home)
+        return self._session(record, home) if record else self._resumed(asked, home, seen)
+
+    def proves(self, process: Process, home: str) -> bool:
+        """Say whether a record shows that a process is a claude, whatever it is called."""
+        record, _ = self._record(process, home)
+        return record is not None and record.session is not None and "procStart" in record.fields
+
+    def claimed(self, home: str, pids: Collection[int]) -> set[int]:
+        """Return which of these processes the registry of a home may have a record of."""
+        names = Root(os.path.join(home, "sessions")).names()
+        found = (name.removesuffix(".json") for name in names if name.endswith(".json"))
+        return {int(pid) for pid in found if pid.isascii() and pid.isdigit()}.intersection(pids)
 
     def kept(self, home: str) -> dict[str, Source]:
         """Return the sessions below `projects` by id; of one that was moved, what has more in it."""
@@ -158,32 +160,73 @@ class Claude:
             return None
         return Session("kept", id=id, cwd=head.cwd, sources=(source,), started_ns=head.started_ns)
 
-    def _session(self, record: dict[str, object], mtime_ns: int, home: str) -> Session:
-        named = text_of(record, "sessionId") or ""
-        id = named if SESSION_ID.fullmatch(named) else None
+    def _record(self, process: Process, home: str) -> tuple["_Record | None", str]:
+        """Return the record of a process, or None and why.
+
+        In a container that shares its home a process knows itself by the innermost of its pids.
+        """
+        record, why = self._believed(process.pid, process, home, inner=False)
+        if record is None and (inner := self._shape_of(process).inner_pid):
+            record, _ = self._believed(inner, process, home, inner=True)
+        return record, why
+
+    def _shape_of(self, process: Process) -> "_Shape":
+        """Return what stays the same until a process execs; remembered where that is to be seen."""
+        key = (process.pid, process.start, process.layout)
+        with self._lock:
+            known = self._shapes.get(key)
+        if known is None or process.layout is None:
+            asked = parse_argv(arguments_of(process.argv() or ()))
+            known = _Shape(asked, next(reversed(process.namespace_pids()[1:]), None))
+            with self._lock:
+                self._shapes[key] = known
+        return known
+
+    def _believed(
+        self, pid: int, process: Process, home: str, *, inner: bool
+    ) -> tuple["_Record | None", str]:
+        record, why = _read_record(home, pid)
+        if record is not None:
+            why = self._disbelieved(record.fields, process, inner=inner) or ""
+        return (None, why) if why else (record, "")
+
+    def _resumed(self, asked: Invocation, home: str, seen: str) -> Session:
+        """Return what the command line says of a process without a record."""
+        steps: tuple[str, ...] = (f"registry: {seen}",)
+        if asked.resumes is None or not SESSION_ID.fullmatch(asked.resumes):
+            return Session(via="none", steps=(*steps, "argv: no --resume with an id"))
+        root = Root(os.path.join(home, "projects"))
+        place, missing = self._sought(root, asked.resumes)
+        steps = (*steps, f"argv: session {asked.resumes}", *missing)
+        if place is None:
+            return Session(via="none", steps=steps)
+        return Session("argv", id=asked.resumes, sources=(Source(root, place),), steps=steps)
+
+    def _session(self, record: "_Record", home: str) -> Session:
+        id, fields = record.session, record.fields
         root = Root(os.path.join(home, "projects"))
         place, seen = self._sought(root, id) if id else (None, ())
-        status = text_of(record, "status")
+        status = text_of(fields, "status")
         waiting = status == "waiting"
         return Session(
             via="registry" if id else "none",
             id=id,
-            cwd=text_of(record, "cwd"),
+            cwd=text_of(fields, "cwd"),
             sources=(Source(root, place),) if place else (),
-            name=text_of(record, "name"),
+            name=text_of(fields, "name"),
             status=status if status in _STATUS else None,
-            waitingfor=text_of(record, "waitingFor") if waiting else None,
-            version=text_of(record, "version"),
-            record_mtime_ns=mtime_ns,
-            steps=(
-                f"registry: session {id or 'not named'}",
-                *seen,
-            ),
+            waitingfor=text_of(fields, "waitingFor") if waiting else None,
+            version=text_of(fields, "version"),
+            record_mtime_ns=record.mtime_ns,
+            steps=(f"registry: session {id or 'not named'}", *seen),
         )
 
-    def _disbelieved(self, record: dict[str, object], process: Process) -> str | None:
-        """Say why a record is not this process's; None where it is."""
-        if other := self._another_domain(record.get("pidDomain"), process):
+    def _disbelieved(self, record: dict[str, object], process: Process, *, inner: bool) -> str | None:
+        """Say why a record is not this process's; None where it is.
+
+        One that is filed by an *inner* pid is any container's, unless it says in which it was written.
+        """
+        if other := self._another_domain(record.get("pidDomain"), process, known=inner):
             return other
         start = record.get("procStart")
         if start is not None:
@@ -195,17 +238,23 @@ class Claude:
             return "written before the process started"
         return None
 
-    def _another_domain(self, domain: object, process: Process) -> str | None:
-        """Compare `linux:<machine id>:<pid namespace>` where both sides are known."""
+    def _another_domain(self, domain: object, process: Process, *, known: bool) -> str | None:
+        """Compare `linux:<machine id>:<pid namespace>` where both sides are known; *known*: they must be.
+
+        A container may have a machine id of its own.
+        """
         if not isinstance(domain, str):
-            return None
+            return "does not say in which pid namespace it was written" if known else None
         system, _, rest = domain.partition(":")
         machine, _, namespace = rest.partition(":")
         if system != "linux":
             return "written on another system"
-        if machine and self._machine and machine != self._machine:
+        here = _machine_id(process.root()) or self._machine if known else self._machine
+        if machine and here and machine != here:
             return "written on another machine"
         ours = process.pid_namespace() if namespace else None
+        if ours is None and known:
+            return "its pid namespace is not known"
         return "written in another pid namespace" if ours and ours != namespace else None
 
     def _sought(self, root: Root, id: str) -> tuple[tuple[str, str] | None, tuple[str, ...]]:
@@ -303,26 +352,49 @@ def _is_message(line: bytes) -> bool:
         return True  # cut at the window's end, or damaged: its words must do
 
 
-def _read_record(home: str, pid: int) -> tuple[dict[str, object] | None, int, str]:
-    """Return a registry record and its mtime, or None, 0 and why."""
+class _Record(NamedTuple):
+    """A process's own record."""
+
+    fields: dict[str, object]
+    mtime_ns: int
+
+    @property
+    def session(self) -> str | None:
+        """The id of the session that it names."""
+        named = text_of(self.fields, "sessionId") or ""
+        return named if SESSION_ID.fullmatch(named) else None
+
+    @property
+    def serves_others(self) -> bool:
+        """Whether no person talks to its process: not yet, no more, or never."""
+        fields = self.fields
+        idle = fields.get("spare") or fields.get("parkedJobId")
+        return bool(idle) or fields.get("kind") in _NO_CONVERSATION
+
+
+def _read_record(home: str, pid: int) -> tuple[_Record | None, str]:
+    """Return a registry record, or None and why."""
     root, path = Root(os.path.join(home, "sessions")), (f"{pid}.json",)
     for _ in range(_RECORD_TRIES):
         try:
             with root.opened(path) as (fd, stat):
                 record = parse_object(os.pread(fd, _RECORD_BYTES, 0))
         except (TreeError, OSError) as error:
-            return None, 0, f"{os.path.join(root.path, *path)}: {type(error).__name__}"
+            return None, f"{os.path.join(root.path, *path)}: {type(error).__name__}"
         if record is not None:
-            return record, stat.mtime_ns, ""
+            return _Record(record, stat.mtime_ns), ""
         time.sleep(_RECORD_PAUSE_SECONDS)
-    return None, 0, f"{os.path.join(root.path, *path)}: no JSON object"
+    return None, f"{os.path.join(root.path, *path)}: no JSON object"
 
 
-def _machine_id() -> str | None:
-    for path in ("/etc/machine-id", "/var/lib/dbus/machine-id"):
-        try:
-            with open(path, encoding="utf-8") as file:
-                return file.read(256).strip() or None
-        except (OSError, ValueError):
-            continue
+def _machine_id(root: str = "") -> str | None:
+    """Return the machine's id as it is below a root directory; None: it has none that may be read."""
+    for name in ("/etc/machine-id", "/var/lib/dbus/machine-id"):
+        with suppress(OSError, ValueError), open(f"{root}{name}", "rb", opener=_never_waiting) as file:
+            return file.read(256).decode("ascii").strip() or None
     return None
+
+
+def _never_waiting(path: str, flags: int) -> int:
+    """Open a file as `open` does, and wait for nobody where it is a fifo."""
+    return os.open(path, flags | os.O_NONBLOCK)

@@ -8,7 +8,7 @@ are never opened. Seen in 0.120.0 (no locks, no daemon) to 0.171.0; docs/FORMATS
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -32,6 +32,25 @@ SUBAGENTS_SECONDS = 0.5
 """How long a search for subagents serves: it looks at every rollout since the thread began."""
 _SETTLED_NS = 80_000_000
 """A lock younger than this may be a subagent's, whose rollout comes a moment later."""
+
+
+def writes_below(process: Process, home: str) -> bool:
+    """Say whether a process has a rollout below a home open, and not for reading alone."""
+    rollouts = Rollouts(home)
+    return any(file.writable() is not False for file in _open_rollouts(process) if _at(file, rollouts))
+
+
+def writes_any(process: Process) -> bool:
+    """Say whether a process has what is named as a rollout open for writing."""
+    return any(file.writable() for file in _open_rollouts(process))
+
+
+def _open_rollouts(process: Process) -> Iterator[OpenFile]:
+    return (file for file in process.open_files() or () if "/rollout-" in file.target)
+
+
+def _at(file: OpenFile, rollouts: Rollouts) -> Rollout | None:
+    return rollouts.at(without_deleted(file.target))
 
 
 class Home:
@@ -87,8 +106,11 @@ class Codex:
         self._subagent_names: Remembered[tuple[str, str], dict[str, str]] = Remembered()
         self._subagents: Remembered[tuple[str, str], tuple[float, dict[str, Session]]] = Remembered()
 
-    def resolve(self, process: Process, home: str, peers: Peers) -> Session:
-        """Return the session of a process; of the shared daemon only its threads."""
+    def resolve(self, process: Process, home: str, peers: Peers) -> Session | None:
+        """Return the session of a process; of the shared daemon only its threads.
+
+        None where the process may be a subcommand that is not known, and has no thread.
+        """
         place = self._home(home)
         asked = parse_argv(process.argv() or ())
         held = self._held(process, place, read_locks(self._table.root))
@@ -101,8 +123,23 @@ class Codex:
             steps = (*held.steps, "daemon: not asked")
             return _session(place, thread, thread.via)._replace(threads=threads, steps=steps)
         thread, seen = self._in_daemon(process, asked, place, peers)
+        if thread is None and asked.doubtful:
+            return None
         session = _session(place, thread, "daemon") if thread else Session(via="none")
         return session._replace(steps=(*held.steps, *seen))
+
+    def proves(self, process: Process, home: str) -> bool:
+        """Say whether an own thread that it writes shows that a process is a codex, whatever it is called."""
+        place = self._home(home)
+        own, _, _ = self._by_fd([file for file in _open_rollouts(process) if file.writable()], place)
+        return bool(own) or bool(self._held(process, place, read_locks(self._table.root)).by_lock)
+
+    def claimed(self, home: str, pids: Collection[int]) -> set[int]:
+        """Return which of these processes hold the lock of a thread."""
+        locks = read_locks(self._table.root)
+        holders = locks.keys() & pids
+        place = self._home(home)
+        return {pid for pid in holders if place.locked(locks[pid])}
 
     def subagents(self, session: Session) -> dict[str, Session]:
         """Return the subagents of a session by name; an answer serves for SUBAGENTS_SECONDS."""
@@ -176,7 +213,7 @@ class Codex:
         others: set[str] = set()
         steps = []
         for file in files:
-            rollout = home.rollouts.at(without_deleted(file.target))
+            rollout = _at(file, home.rollouts)
             if rollout is None:
                 continue
             thread, seen = _opened(file, rollout, home)

@@ -1,9 +1,10 @@
 """codex's command lines: which processes are one, and what each asks for. Seen to 0.171.0."""
 
-import os
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from agents9core.harness.programs import is_other, plain
 from agents9core.process import Process
 
 _VALUED = frozenset((
@@ -25,6 +26,10 @@ _NO_SESSION_OPTIONS = frozenset(("-h", "--help", "-V", "--version"))
 _APP_SERVER_TOOLS = frozenset(("proxy", "daemon", "generate-ts", "generate-json-schema"))
 _RUN_AS = "--codex-run-as-"
 """codex running itself as a tool of an agent."""
+_TOOL = re.compile("apply_?patch|codex-.+|node|nodejs|bun")
+"""What else the program, or its wrapper, is called by argv[0]."""
+_WORD = re.compile("[a-z][a-z0-9-]*")
+"""What a subcommand looks like."""
 
 
 class Invocation(NamedTuple):
@@ -37,6 +42,8 @@ class Invocation(NamedTuple):
     options: Mapping[str, str]
     settings: Mapping[str, str]
     """What it sets of its configuration, as it is written; a feature that is switched is a setting too."""
+    doubtful: bool = False
+    """Whether what looks like a prompt of one word may be a subcommand that is not known."""
 
 
 def parse_argv(argv: tuple[str, ...]) -> Invocation:
@@ -58,7 +65,8 @@ def parse_argv(argv: tuple[str, ...]) -> Invocation:
             words.append(argument)
     known = words and (words[0] in _SESSION or words[0] in _NO_SESSION)
     command, *rest = words if known else [""]
-    return Invocation(command, tuple(rest), options, settings)
+    doubtful = not known and len(words) > 0 and words[0] == argv[1] and _WORD.fullmatch(argv[1]) is not None
+    return Invocation(command, tuple(rest), options, settings, doubtful)
 
 
 def _setting(option: str, value: str) -> dict[str, str]:
@@ -74,12 +82,24 @@ def _setting(option: str, value: str) -> dict[str, str]:
 def owns(process: Process) -> bool:
     """Say whether a process is a codex that has threads, the shared daemon included.
 
-    Not the node wrapper (comm `node`), nor the same binary under the name of a tool (`apply_patch`).
+    Named by comm, argv[0] or its executable; not the node wrapper, nor the same binary under the name of a
+    tool (`apply_patch`).
     """
-    argv = process.argv() if process.comm == "codex" else None
-    if not argv or os.path.basename(argv[0]) != "codex":
+    argv = process.argv()
+    if not argv:
         return False
-    asked = parse_argv(argv)
+    return _is_codex(process, argv[0]) and _has_threads(parse_argv(argv))
+
+
+def _is_codex(process: Process, name: str) -> bool:
+    if plain(name) == "codex":
+        return plain(process.comm) == "codex" or not is_other(process.exe() or process.comm)
+    if _TOOL.fullmatch(plain(name)) or is_other(name):
+        return False
+    return "codex" in (plain(process.comm), plain(process.exe() or "")) and not is_other(process.exe() or "")
+
+
+def _has_threads(asked: Invocation) -> bool:
     return not (
         asked.command in _NO_SESSION
         or (asked.command == "app-server" and asked.words[:1] and asked.words[0] in _APP_SERVER_TOOLS)

@@ -221,7 +221,7 @@ def test_a_large_table_is_not_asked_twice(proc, resolver, monkeypatch):
 
     monkeypatch.setattr(process_module, "_read", reads)
     assert len(resolver.agents("claude")) == 20
-    assert read["cmdline"] == 10_010
+    assert read["cmdline"] == 2 * 10_010
     read.clear()
     assert len(resolver.agents("claude")) == 20
     assert read["cmdline"] == 0

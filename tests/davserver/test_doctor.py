@@ -129,6 +129,7 @@ def test_a_record_of_another_process(claude, doctor, user):
         f"601  claude, session not known, via none\n"
         f"  home        {user}/.claude\n"
         "  registry    written by a process started at '1'\n"
+        "  argv        no --resume with an id\n"
     )
 
 
@@ -154,7 +155,9 @@ def test_why_a_process_is_no_agent(proc, doctor, more, why):
 
 def test_a_spare_process(claude, doctor, user):
     claude_record(user / ".claude", 601, sessionId=ID, procStart="6010", spare=True)
-    assert doctor(601)[1] == "601  claude: it is a spare process, or a parked one\n"
+    assert doctor(601)[1] == (
+        "601  claude: it holds no conversation: a helper, a viewer, or a spare or parked process\n"
+    )
     assert doctor() == (0, "", "agents9: no agent runs\n")
 
 
