@@ -78,6 +78,12 @@ class FakeProc:
             link.unlink()
             link.touch()  # listed, but no link to be read
 
+    def contain(self, pid: int, inner: int, namespace: str) -> None:
+        """Put a process into a container, where its pid is *inner*."""
+        status = self.root / str(pid) / "status"
+        status.write_text(f"{status.read_text()}NSpid:\t{pid}\t{inner}\n")
+        self.link(pid, "ns/pid", namespace)
+
     def flock(self, pid: int, path: Path, kind: str = "WRITE", device: str = "fe:00") -> None:
         self._locks.append(f"FLOCK  ADVISORY  {kind} {pid} {device}:{path.stat().st_ino} 0 EOF")
         self._write_locks()

@@ -67,6 +67,22 @@ def transcripts(session):
         ("claude", ["claude", "--model", "mcp"], NATIVE),
         ("claude", ["claude", "--model"], NATIVE),
         ("claude", ["claude", "--add-dir", "mcp", "update"], NATIVE),
+        ("claude", ["claude", "--add-dir", "/x"], NATIVE),
+        ("claude", ["claude", "daemon status"], NATIVE),
+        ("claude", ["claude", "-p", "mcp"], NATIVE),
+        ("claude", ["claude", "explain", "-p"], NATIVE),
+        ("claude", ["claude", "--", "mcp"], NATIVE),
+        ("claude", ["claude", "/init"], NATIVE),
+        ("claude", ["claude", "--not-known-yet"], NATIVE),
+        ("claude", ["claude", "--not-known-yet", "value", "-c"], NATIVE),
+        ("claude", ["claude", "--not-known-yet=mcp"], NATIVE),
+        ("claude", ["claude", "--resume", "mcp"], NATIVE),
+        ("claude.exe", ["/n/claude-code/bin/claude.exe"], "/n/claude-code/bin/claude.exe"),
+        (".claude-wrapped", ["/etc/profiles/per-user/u/bin/claude"], "/nix/store/a/bin/.claude-wrapped"),
+        (".claude-unwrapp", ["/nix/store/a/bin/.claude-unwrapped"], "/nix/store/a/bin/.claude-unwrapped"),
+        ("..claude-wrappe", ["..claude-wrapped-wrapped"], None),
+        ("claude-linux-x6", ["/opt/claude-linux-x64"], "/opt/claude-linux-x64"),
+        ("cc", ["cc"], "/opt/claude-raw"),
     ],
 )
 def test_a_session_is_recognised(proc, comm, argv, exe):
@@ -98,6 +114,23 @@ def test_a_session_is_recognised(proc, comm, argv, exe):
         ("claude", ["/bin/sh", "/usr/local/bin/claude"], "/bin/sh"),
         ("claude", [], None),
         ("claude-helper", ["claude-helper"], "/opt/notclaude/versions/1"),
+        ("claude", ["claude", "bg-pty-host", "--bg-pty-host", "/tmp/a.sock", "153", "78"], NATIVE),
+        ("claude", ["claude", "--bg-pty-host", "/x", "--", NATIVE, "--session-id", ID], NATIVE),
+        ("2.1.332", [NATIVE, "--claude-in-chrome-mcp"], NATIVE),
+        ("claude", ["claude", "--computer-use-mcp"], NATIVE),
+        ("claude", ["claude", "--daemon-worker", "agents"], NATIVE),
+        ("claude", ["claude", "--preload"], NATIVE),
+        ("claude", ["claude", "agents"], NATIVE),
+        ("claude", ["claude", "attach", "abc"], NATIVE),
+        ("claude", ["claude", "logs", "abc"], NATIVE),
+        ("claude", ["claude", "auth", "login"], NATIVE),
+        ("claude", ["claude", "config", "list"], NATIVE),
+        ("claude", ["claude", "--plugin-dir", "/x", "mcp", "serve"], NATIVE),
+        ("claude", ["claude", "--not-known-yet", "mcp", "serve"], NATIVE),
+        ("claude", ["claude", "--bg", "fix it"], NATIVE),
+        ("claude.exe", ["/n/bin/claude.exe", "daemon", "run", "--origin", "transient"], "/n/bin/claude.exe"),
+        ("claude", ["vim", "claude"], "/usr/bin/vim.basic"),
+        ("tail", ["tail", "-f", "claude"], "/usr/bin/tail"),
     ],
 )
 def test_another_process_is_not(proc, comm, argv, exe):
@@ -105,7 +138,191 @@ def test_another_process_is_not(proc, comm, argv, exe):
     assert not claude.owns(ProcessTable(str(proc.root)).look(5))
 
 
-@pytest.mark.parametrize("mark", [{"spare": True}, {"parkedJobId": "j1"}])
+@pytest.mark.parametrize(
+    ("target", "owned"),
+    [
+        ("lib/node_modules/@anthropic-ai/claude-code/cli.js", True),
+        ("lib/node_modules/other/claude.js", False),
+    ],
+)
+def test_node_is_one_by_what_its_script_leads_to(proc, tmp_path, target, owned):
+    script = tmp_path / target
+    script.parent.mkdir(parents=True)
+    script.touch()
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "claude").symlink_to(f"../{target}")
+    for argv in (["node", str(tmp_path / "bin/claude")], ["node", "--no-warnings", "bin/claude", "-p"]):
+        proc.put(5, "MainThread", argv, exe="/usr/bin/node", cwd=str(tmp_path))
+        assert claude.owns(ProcessTable(str(proc.root)).look(5)) == owned
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [["claude", "frobnicate"], ["claude", "frobnicate", "list"], ["claude", "bg-spare", "--bg-spare", "/x"]],
+)
+def test_what_may_be_a_subcommand_is_listed_by_its_record_alone(proc, home, argv):
+    proc.put(601, "claude", argv, start=6010, environ={"HOME": str(home.parent)})
+    resolver = Resolver(str(proc.root))
+    assert resolver.agents("claude") == []
+    claude_record(home, 601, procStart="6010")
+    assert resolver.agents("claude") == []
+    claude_record(home, 601, sessionId=ID, procStart="6010", kind="bg", jobId="05a04f86")
+    assert [resolver.session(agent).id for agent in resolver.agents("claude")] == [ID]
+
+
+def test_a_session_in_the_background_is_its_process_s(proc, home):
+    """What `claude --bg` leaves: the service, its terminals, a spare with a session and one without."""
+    exe = "/n/claude-code/bin/claude.exe"
+
+    def put(pid, *argv):
+        proc.put(pid, "claude.exe", list(argv), start=pid * 10, exe=exe, environ={"HOME": str(home.parent)})
+
+    put(422, exe, "daemon", "run", "--origin", "transient")
+    put(429, "claude", "bg-pty-host", "--bg-pty-host", "/s", "200", "50", "--", exe, "--bg-spare", "/s")
+    put(441, "claude", "bg-spare", "--bg-spare", "/s")
+    put(446, "claude", "bg-spare", "--bg-spare", "/s")
+    put(450, "claude", "bg-spare", "--bg-spare", "/s")
+    put(480, "claude", "agents")
+    put(472, "claude", "--dangerously-skip-permissions")
+    claude_record(home, 422, procStart="4220", kind="daemon", sessionId=OTHER)
+    claude_record(home, 441, sessionId=ID, procStart="4410", kind="bg", jobId="05a04f86")
+    claude_record(home, 446, sessionId=OTHER, procStart="4460", kind="bg", jobId="828c6057", spare=True)
+    claude_record(home, 472, sessionId=OTHER, procStart="4720", parkedJobId="05a04f86")
+    resolver = Resolver(str(proc.root))
+    assert [agent.pid for agent in resolver.agents("claude")] == [441]
+    for pid in (422, 429, 446, 450, 472, 480):
+        with pytest.raises(NotFound):
+            resolver.agent("claude", pid)
+
+
+# By what the record proves
+
+
+@pytest.mark.parametrize(
+    "argv", [["agent-x"], ["/opt/company/assistant", "run"], ["node", "/srv/wrapped.js"]]
+)
+def test_a_record_shows_a_claude_whatever_it_is_called(proc, home, argv):
+    proc.put(601, argv[0][:15], argv, start=6010, environ={"HOME": str(home.parent)})
+    resolver = Resolver(str(proc.root), {"claude": str(home)})
+    home.mkdir(parents=True)
+    assert resolver.agents("claude") == []
+    with pytest.raises(NotFound):
+        resolver.agent("claude", 601)
+    claude_record(home, 601, sessionId=ID, procStart="6010")
+    (agent,) = resolver.agents("claude")
+    assert resolver.session(agent).id == ID
+    assert Resolver(str(proc.root), {"claude": str(home)}).agent("claude", 601) == agent
+    claude_record(home, 601, sessionId=ID, procStart="6011")
+    assert resolver.agents("claude") == []
+    with pytest.raises(Gone):
+        resolver.session(agent)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"procStart": "6011"},
+        {"startedAt": started_ms(6010) + 5000},
+        {"procStart": "6010", "sessionId": None},
+        {"procStart": "6010", "spare": True},
+    ],
+)
+def test_a_record_that_proves_nothing_shows_none(proc, home, fields):
+    proc.put(601, "sleep", ["sleep", "999"], start=6010, environ={"HOME": str(home.parent)})
+    claude_record(home, 601, **{"sessionId": ID, **fields})
+    assert Resolver(str(proc.root), {"claude": str(home)}).agents("claude") == []
+
+
+@pytest.mark.parametrize("argv", [["vim", "601.json"], ["tail", "-f", "x.jsonl"], ["bash"]])
+def test_an_editor_a_reader_and_a_shell_are_none(proc, home, argv):
+    proc.put(601, argv[0], argv, start=6010, environ={"HOME": str(home.parent)})
+    claude_record(home, 601, sessionId=ID, procStart="6010")
+    assert Resolver(str(proc.root), {"claude": str(home)}).agents("claude") == []
+
+
+@pytest.fixture
+def contained(proc, put, home, monkeypatch):
+    """A claude in a container, where its pid is 7; the domain that it writes into its record."""
+    monkeypatch.setattr(claude, "_machine_id", lambda root="": "beef" if root else "cafe")
+    put()
+    proc.contain(601, 7, "pid:[42]")
+    return "linux:beef:pid:[42]"
+
+
+def test_in_a_container_the_record_has_the_innermost_pid(proc, home, contained):
+    claude_record(home, 7, sessionId=ID, procStart="6010", pidDomain=contained)
+    assert resolve(proc).id == ID
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"pidDomain": "linux:beef:pid:[43]"},
+        {"pidDomain": "linux:f00d:pid:[42]"},
+        {"pidDomain": None},
+        {"procStart": "6011"},
+    ],
+)
+def test_another_container_s_record_of_that_pid_is_not_it(proc, home, contained, fields):
+    claude_record(home, 7, **{"sessionId": ID, "procStart": "6010", "pidDomain": contained, **fields})
+    assert resolve(proc).id is None
+
+
+def test_a_record_of_the_innermost_pid_needs_a_known_namespace(proc, home, contained):
+    (proc.root / "601" / "ns" / "pid").unlink()
+    claude_record(home, 7, sessionId=ID, procStart="6010", pidDomain=contained)
+    assert resolve(proc).id is None
+
+
+# By the command line
+
+
+@pytest.fixture
+def told(proc, home):
+    def told(*argv):
+        proc.put(601, "claude", ["claude", *argv], start=6010, environ={"HOME": str(home.parent)})
+        session = resolve(proc)
+        return session.via, session.id, len(session.sources)
+
+    return told
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [["--resume", ID], ["-r", ID], [f"--resume={ID}"], ["--model", "opus", "--resume", ID, "go on"]],
+)
+def test_without_a_record_the_session_that_argv_names(told, home, argv):
+    assert told(*argv) == ("none", None, 0)
+    claude_transcript(home, "-srv-demo", ID, "user")
+    assert told(*argv) == ("argv", ID, 1)
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["--resume"],
+        ["--resume", "../x"],
+        ["--resume", OTHER],
+        ["--resume", ID, "--fork-session"],
+        ["--", "--resume", ID],
+        ["-p", "hi"],
+    ],
+)
+def test_argv_that_names_no_session_of_the_store(told, home, argv):
+    claude_transcript(home, "-srv-demo", ID, "user")
+    assert told(*argv) == ("none", None, 0)
+
+
+def test_a_record_goes_before_argv(told, home):
+    for id_ in (ID, OTHER):
+        claude_transcript(home, "-srv-demo", id_, "user")
+    claude_record(home, 601, sessionId=OTHER, procStart="6010")
+    assert told("--resume", ID) == ("registry", OTHER, 1)
+    claude_record(home, 601, sessionId=OTHER, procStart="1")
+    assert told("--resume", ID) == ("argv", ID, 1)
+
+
+@pytest.mark.parametrize("mark", [{"spare": True}, {"parkedJobId": "j1"}, {"kind": "daemon-worker"}])
 def test_a_spare_or_parked_process_is_not_listed(proc, put, home, mark):
     put()
     claude_record(home, 601, sessionId=ID, procStart="6010", **mark)

@@ -10,7 +10,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents9core.errors import Malformed, TooLarge
+from agents9core.errors import Malformed, NotFound, TooLarge
 from agents9core.harness import codex, codex_argv
 from agents9core.harness import rollout as rollout_module
 from agents9core.harness.names import ThreadNames
@@ -131,6 +131,146 @@ def test_an_agent_is_recognised(proc, argv):
 def test_a_helper_is_not(proc, argv):
     proc.put(5, "codex", argv)
     assert not codex_argv.owns(ProcessTable(str(proc.root)).look(5))
+
+
+@pytest.mark.parametrize(
+    ("comm", "argv", "exe"),
+    [
+        (".codex-wrapped", ["/etc/profiles/per-user/u/bin/codex"], "/nix/store/a/bin/.codex-wrapped"),
+        (".codex-wrapped_", ["/nix/store/a/bin/.codex-wrapped_"], None),
+        ("codex-raw", ["/nix/store/bbb-codex/bin/codex-raw"], None),
+        ("codex-unwrapped", ["/nix/store/ccc-codex-0.131.0/bin/codex-unwrapped"], None),
+        ("codex-x86_64-un", ["/home/u/bin/codex-x86_64-unknown-linux-musl", "exec", "hi"], None),
+        ("codex-aarch64-u", ["codex-aarch64-unknown-linux-gnu"], None),
+        ("cx", ["cx"], "/usr/lib/codex/codex-bin"),
+        ("cx", ["codex"], "/opt/cx"),
+    ],
+)
+def test_a_packager_s_name_hides_no_agent(proc, comm, argv, exe):
+    proc.put(5, comm, argv, exe=exe)
+    assert codex_argv.owns(ProcessTable(str(proc.root)).look(5))
+
+
+@pytest.mark.parametrize(
+    ("comm", "argv", "exe"),
+    [
+        ("MainThread", ["node", "/usr/bin/codex"], "/usr/bin/node"),
+        ("codex", ["node", "/usr/bin/codex"], "/usr/bin/node"),
+        ("tail", ["tail", "-f", "codex"], "/usr/bin/tail"),
+        ("vim", ["vim", "codex"], "/usr/bin/vim"),
+        ("codex", ["/bin/bash", "/usr/local/bin/codex"], "/bin/bash"),
+        ("bash", ["codex"], "/bin/bash"),
+        ("apply_patch", ["apply_patch", "x"], "/nix/store/a/bin/.codex-wrapped"),
+        ("codex-code-mode", ["codex-code-mode-host"], "/opt/codex-code-mode-host"),
+        (".codex-wrapped", ["/nix/store/a/bin/codex", "mcp-server"], None),
+    ],
+)
+def test_what_only_speaks_of_it_is_not(proc, comm, argv, exe):
+    proc.put(5, comm, argv, exe=exe)
+    assert not codex_argv.owns(ProcessTable(str(proc.root)).look(5))
+
+
+def test_what_may_be_a_subcommand_is_listed_by_its_thread_alone(put, home, resolver):
+    put(argv=["frobnicate", "list"])
+    assert resolver.agents("codex") == []
+    put(argv=["frobnicate", "list"], fds={12: home.rollout(A)})
+    assert [agent.pid for agent in resolver.agents("codex")] == [611]
+
+
+@pytest.mark.parametrize("argv", [["fix it"], ["--", "frobnicate"], ["--not-known-yet", "value"], ["Hello"]])
+def test_a_prompt_is_listed_before_there_is_a_thread(put, resolver, argv):
+    put(argv=argv)
+    assert [agent.pid for agent in resolver.agents("codex")] == [611]
+
+
+# By what it holds
+
+
+@pytest.fixture
+def unnamed(proc, home):
+    """A process that no name gives away."""
+
+    def unnamed(pid=700, argv=("/opt/company/assistant",)):
+        proc.put(pid, os.path.basename(argv[0]), list(argv), environ={"HOME": "/home/u"})
+        return Resolver(str(proc.root), {"codex": str(home.path)})
+
+    return unnamed
+
+
+def listed(resolver):
+    return [(agent.pid, resolver.session(agent).id) for agent in resolver.agents("codex")]
+
+
+def test_an_own_rollout_that_is_written_shows_a_codex(unnamed, proc, home):
+    resolver = unnamed()
+    assert listed(resolver) == []
+    proc.open(700, 12, home.rollout(A), os.O_RDWR | os.O_APPEND)
+    assert listed(resolver) == listed(unnamed()) == [(700, A)]
+    assert resolver.agent("codex", 700).pid == 700
+
+
+@pytest.mark.parametrize("flags", [os.O_RDONLY, None])
+def test_a_rollout_that_is_read_shows_none(unnamed, proc, home, flags):
+    resolver = unnamed()
+    proc.open(700, 12, home.rollout(A), flags)
+    assert listed(resolver) == []
+    with pytest.raises(NotFound):
+        resolver.agent("codex", 700)
+
+
+def test_a_subagent_s_rollout_shows_none(unnamed, proc, home):
+    resolver = unnamed()
+    proc.open(700, 12, home.rollout(A, **SUBAGENT), os.O_RDWR)
+    assert listed(resolver) == []
+
+
+@pytest.mark.parametrize("name", ["vim", "tail", "bash", "rsync", "python3"])
+def test_an_editor_that_writes_a_rollout_is_none(unnamed, proc, home, name):
+    resolver = unnamed(argv=(f"/usr/bin/{name}", "x"))
+    proc.open(700, 12, home.rollout(A), os.O_RDWR)
+    assert listed(resolver) == []
+
+
+def test_the_lock_of_a_thread_shows_a_codex(unnamed, proc, home):
+    resolver = unnamed()
+    home.rollout(A)
+    proc.flock(700, home.lock(A))
+    assert listed(resolver) == listed(unnamed()) == [(700, A)]
+
+
+def test_one_of_very_many_is_found_at_the_first_listing(unnamed, proc, home):
+    for pid in range(1000, 1100):
+        proc.put(pid, "worker", ["worker"])
+    unnamed(pid=1099)
+    proc.open(1099, 12, home.rollout(A), os.O_RDWR)
+    assert listed(Resolver(str(proc.root), {"codex": str(home.path)})) == [(1099, A)]
+
+
+def test_one_of_very_many_is_found_in_a_few_listings(unnamed, proc, home):
+    for pid in range(1000, 1100):
+        proc.put(pid, "worker", ["worker"])
+    resolver = unnamed(pid=1099)
+    assert listed(resolver) == []
+    proc.open(1099, 12, home.rollout(A), os.O_RDWR)
+    assert [(1099, A)] in [listed(resolver) for _ in range(4)]
+
+
+def test_a_rollout_below_the_user_s_own_home_counts_where_another_is_given(proc, tmp_path):
+    own, given = CodexHome(tmp_path / "u" / ".codex"), CodexHome(tmp_path / "given")
+    proc.put(611, "codex", [BIN], environ={"HOME": str(tmp_path / "u")})
+    resolver = Resolver(str(proc.root), {"codex": str(given.path)})
+    assert listed(resolver) == [(611, None)]
+    proc.open(611, 12, own.rollout(A), os.O_RDWR)
+    assert listed(resolver) == [(611, A)]
+    assert resolver.session(resolver.agent("codex", 611)).via == "fd"
+
+
+def test_a_rollout_below_neither_home_does_not(proc, tmp_path):
+    CodexHome(tmp_path / "u" / ".codex")
+    other, given = CodexHome(tmp_path / "other"), CodexHome(tmp_path / "given")
+    environ = {"HOME": str(tmp_path / "u")}
+    proc.put(611, "codex", [BIN], environ=environ, fds={12: other.rollout(A)})
+    assert listed(Resolver(str(proc.root), {"codex": str(given.path)})) == [(611, None)]
 
 
 def test_the_node_wrapper_is_not(proc):
