@@ -6,7 +6,7 @@ main
   doctor  asks the Resolver for what each rung of an agent's ladder saw, and reads its transcript
   passwd  changes a password file, which `serve` reads for HTTP clients that it cannot know otherwise
 
-What only some commands need, they import when they run: most of a start is imports.
+What only one command needs it imports when it runs: `ps` is to answer at once.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from agents9core import __version__
 from agents9core.errors import NotFound
@@ -51,26 +51,11 @@ def _write(text: str) -> int:
     return 0
 
 
-class _Help(argparse.HelpFormatter):
-    """Help as wide as the terminal. By itself argparse asks shutil, for which all compressors are loaded."""
-
-    def __init__(self, prog: str) -> None:
-        columns = 80
-        with suppress(OSError, ValueError):
-            columns = os.get_terminal_size(sys.stdout.fileno()).columns or columns
-        super().__init__(prog, width=columns - 2)
-
-
-class _Parser(argparse.ArgumentParser):
-    def __init__(self, **given: Any) -> None:  # noqa: ANN401 - what argparse takes
-        super().__init__(formatter_class=_Help, **given)
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="agents9", description="What your coding agents say, as files.")
+    parser = argparse.ArgumentParser(prog="agents9", description="What your coding agents say, as files.")
     parser.add_argument("--version", action="version", version=f"agents9 {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    finding = _Parser(add_help=False)
+    finding = argparse.ArgumentParser(add_help=False)
     finding.add_argument(
         "--root", metavar="NAME=PATH", action="append", default=[], type=_or_explain(_parse_root),
         help="where a harness keeps its files when its process does not say",

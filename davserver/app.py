@@ -1,207 +1,149 @@
-"""The WSGI application: the tree over HTTP and WebDAV, read-only.
+"""The WSGI application: a WsgiDAVApp with our provider, and its whole configuration.
 
-    __call__ → guard: who, under which name, from which site
-             → METHODS → target: the names, decoded once → walk
-             → content (files) | listing, page (collections) | asked, follow, search (chats) | propfind
+    App → ErrorAnswers → GuardMiddleware: who, under which name, from which site
+        → PageMiddleware: the files of the page
+        → RequestResolver → RequestServer (WsgiDAV) → TreeProvider.custom_request_handler → handlers
 
-Answers GET, HEAD, OPTIONS and PROPFIND; all else is 405. What the tree raises becomes a status by the one
-table `answer.STATUS`; anything that is neither a TreeError nor a Refusal is a bug, logged and a plain 500.
+WsgiDAV dispatches, refuses what would write, and answers `OPTIONS *`. Plain WSGI (PEP 3333): under another
+server than `server.http_server` the environment has to say whom it admits (`http.environ.PEER_ADMITTED`).
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
-from agents9core.errors import NotADirectory, NotFound, TooLarge, TreeError
-from agents9core.node import Chat, Directory, File, Messages, Node, Row
+from wsgidav.dav_error import DAVError
+from wsgidav.mw.base_mw import BaseMiddleware
+from wsgidav.request_resolver import RequestResolver
+from wsgidav.wsgidav_app import WsgiDAVApp
+
+from agents9core.node import Directory
 from davserver.auth.guard import Guard
-from davserver.handlers.file import file_answer
-from davserver.handlers.follow import EVENTS, Followers, Look
-from davserver.handlers.listing import JSON, listing_answer, message_objects, messages_answer, objects
 from davserver.handlers.page import PREFIX, Page, installed_directory
-from davserver.handlers.pieces import Pieces
-from davserver.handlers.propfind import propfind
-from davserver.handlers.search import Searches
-from davserver.http.accept import preferred
-from davserver.http.chat_query import Asked, next_link, parse_asked, resumed, transcript_header
-from davserver.http.conditional import Validators, failed_precondition
-from davserver.http.environ import PEER, WAKE
-from davserver.http.response import STATUS, STATUS_LINES, Answer, Later, Refusal, begun, text_answer
-from davserver.http.target import Target, parse_target, split_absolute
+from davserver.handlers.requests import ALLOW, Handlers
+from davserver.http.environ import request_uri
+from davserver.http.response import STATUS_LINES, Answer, text_answer
+from davserver.http.target import parse_target, split_absolute
+from davserver.http.wsgi import respond, send
+from davserver.provider import TreeProvider, failure_answer
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse
 
     from davserver.auth.passwords import Passwords
 
-logger = logging.getLogger(__name__)
-
-HTML = "text/html"
-_FORMS = ("text/plain", JSON, HTML)
-"""The forms of a listing, the one for curl first; a chat has EVENTS too."""
-
-ALLOW = ("Allow", "GET, HEAD, OPTIONS, PROPFIND")
-_CLASSES = ("DAV", "1")
-_VARY = ("Vary", "Accept")
+GUARD = "agents9.guard"
 
 
-class App:
+def configuration(root: Directory, guard: Guard) -> dict[str, Any]:
+    """Return what WsgiDAV is told. Beside its own keys there is GUARD, for our middleware."""
+    return {
+        "provider_mapping": {"/": TreeProvider(root, Handlers(root))},
+        "middleware_stack": [ErrorAnswers, GuardMiddleware, PageMiddleware, RequestResolver],
+        "lock_storage": None,  # nothing is written, so nothing is locked
+        "property_manager": None,
+        "logging": {"enable": False},
+        "verbose": 1,
+        GUARD: guard,
+    }
+
+
+class App(WsgiDAVApp):
     """Serves the tree below *root*.
 
-    *hosts* are names of this server that clients may use, *passwords* lets in whom the listener does not
-    know (see `guard`).
+    *hosts* are names of this server that clients may use, *passwords* lets in whom the server does not know
+    (see `auth.guard`).
     """
 
     def __init__(
         self, root: Directory, hosts: Iterable[str] = (), passwords: "Passwords | None" = None
     ) -> None:
-        self._root = root
-        self._guard = Guard(hosts, passwords)
-        self._page = Page(installed_directory())
-        self._pieces = Pieces()
-        self._followers = Followers()
-        self._searches = Searches()
-        self._methods: dict[str, Callable[[str, dict[str, Any]], Answer | Later]] = {
-            "GET": self._get,
-            "HEAD": self._get,
-            "OPTIONS": self._options,
-            "PROPFIND": self._propfind,
+        # Its log says of each request what is answered; of a refused one as an error.
+        logging.getLogger("wsgidav").setLevel(logging.CRITICAL)
+        super().__init__(configuration(root, Guard(hosts, passwords)))
+        self._given = {
+            "wsgidav.app": self,
+            "wsgidav.config": self.config,
+            "wsgidav.provider": self.provider_map["/"],
+            "wsgidav.verbose": self.verbose,
         }
 
     def __call__(self, environ: dict[str, Any], start_response: "StartResponse") -> Iterable[bytes]:
+        """Answer a request.
+
+        WsgiDAVApp.__call__ without two things: it normalises the path after decoding it, which loses `%2F`
+        in a name, and it ends the connection after an answer without Content-Length, as every stream is.
+        """
+        environ.update(self._given)
+        environ.setdefault("PATH_INFO", "")  # which PEP 3333 lets be missing
+        response: Iterable[bytes] = self.application(environ, start_response)
+        return response
+
+
+class ErrorAnswers(BaseMiddleware):
+    """Answers with what the rest raises, before it has begun: in place of WsgiDAV's ErrorPrinter.
+
+    That one answers in HTML, and makes a body that pauses before its status an error.
+    """
+
+    def __call__(self, environ: dict[str, Any], start_response: "StartResponse") -> Iterator[bytes]:
+        is_begun = False
+
+        def start(status: str, headers: list[tuple[str, str]], *exc_info: Any) -> Any:  # noqa: ANN401
+            nonlocal is_begun
+            is_begun = True
+            if environ["REQUEST_METHOD"] == "OPTIONS" and ALLOW not in headers and status.startswith("200"):
+                headers = [*headers, ALLOW]  # WsgiDAV says none for "*"
+            return start_response(status, headers, *exc_info)
+
         try:
-            with self._root.one_request():
-                answer = self._answer(environ)
-        except Exception as exc:  # noqa: BLE001 - it is logged unless it is an answer
-            answer = _failure(exc, environ)
-        if not isinstance(answer, Answer):
-            return _late(answer, environ, start_response)
-        start_response(STATUS_LINES[answer.status], answer.headers)
-        return () if environ["REQUEST_METHOD"] == "HEAD" else answer.body
-
-    def _answer(self, environ: dict[str, Any]) -> Answer | Later:
-        authority, origin_form = split_absolute(environ["REQUEST_URI"])
-        self._guard.check(environ, authority)
-        method = self._methods.get(environ["REQUEST_METHOD"])
-        if method is None:
-            raise Refusal(405, "This tree is only read", ALLOW)
-        return method(origin_form, environ)
-
-    def _get(self, origin_form: str, environ: dict[str, Any]) -> Answer | Later:
-        target = parse_target(origin_form)
-        if target.names[:1] == (PREFIX,):
-            return self._page.asset(target, environ)
-        try:
-            node = self._walk(target)
-        except TreeError as exc:
-            if STATUS[exc.errno] == 404 and preferred(environ.get("HTTP_ACCEPT"), _FORMS) == HTML:
-                return self._page.index(404)
-            raise
-        if isinstance(node, Directory):
-            return self._collection(node, target, environ)
-        return file_answer(cast(File, node), environ)
-
-    def _collection(self, directory: Directory, target: Target, environ: dict[str, Any]) -> Answer | Later:
-        forms = (*_FORMS, EVENTS) if isinstance(directory, Chat) else _FORMS
-        form = preferred(environ.get("HTTP_ACCEPT"), forms)
-        failed = failed_precondition(environ, Validators(None, None))
-        if failed == 304:  # "If-None-Match: *"; a listing has no tag that could match
-            return Answer(304, [_VARY])
-        if failed is not None:
-            return text_answer(failed, "It is not what the precondition asks for", _VARY)
-        if form == HTML:
-            directory.stat()
-            return self._page.index()
-        if isinstance(directory, Chat):
-            return self._chat(directory, target, environ, form)
-        return listing_answer(directory.members(), target.href, form, objects)
-
-    def _chat(self, chat: Chat, target: Target, environ: dict[str, Any], form: str) -> Answer | Later:
-        asked = parse_asked(target.query)
-        is_get = environ["REQUEST_METHOD"] == "GET"
-        if asked.text is not None and is_get:
-            found = partial(_found_answer, target.href, form, asked)
-            return self._searches.search(self._look(target), asked, environ[PEER], found)
-        if form == EVENTS:
-            return self._events(chat, target, environ, asked)
-        if asked.wait and is_get:
-            listed = partial(self._messages_answer, target.href, form)
-            return self._followers.long_poll(self._look(target), asked, environ[WAKE], listed)
-        rows = chat.members()
-        return self._messages_answer(target.href, form, rows, asked.first(rows))
-
-    def _messages_answer(self, href: str, form: str, rows: Messages, first: int) -> Answer:
-        return messages_answer(rows, href, form, first, self._pieces, transcript_header(rows))
-
-    def _events(self, chat: Chat, target: Target, environ: dict[str, Any], asked: Asked) -> Answer:
-        asked = resumed(asked, environ.get("HTTP_LAST_EVENT_ID"))
-        headers = [_VARY, ("Content-Type", EVENTS), transcript_header(chat.members())]
-        if environ["REQUEST_METHOD"] == "HEAD":
-            return Answer(200, headers)
-        events = self._followers.events(self._look(target), asked, environ[WAKE], target.href + "/")
-        return Answer(200, headers, begun(events))
-
-    def _look(self, target: Target) -> Look:
-        """Return what walks to the chat at *target* again."""
-
-        @contextmanager
-        def look() -> Iterator[tuple[Chat, Messages]]:
-            with self._root.one_request():
-                chat = self._walk(target)
-                if not isinstance(chat, Chat):
-                    raise NotFound(chat.name)
-                yield chat, chat.members()
-
-        return look
-
-    def _options(self, origin_form: str, environ: dict[str, Any]) -> Answer:
-        if origin_form != "*":
-            self._walk(parse_target(origin_form))
-        return Answer(200, [ALLOW, _CLASSES, ("MS-Author-Via", "DAV"), ("Content-Length", "0")])
-
-    def _propfind(self, origin_form: str, environ: dict[str, Any]) -> Answer:
-        target = parse_target(origin_form)
-        return propfind(self._walk(target), target.href, environ, self._pieces)
-
-    def _walk(self, target: Target) -> Node:
-        """Return the node that *target* points at. Raises TreeError; a file has no slash after it."""
-        node: Node = self._root
-        for name in target.names:
-            if not isinstance(node, Directory):
-                raise NotADirectory(name)
-            node = node.walk(name)
-        if target.slash and not isinstance(node, Directory):
-            raise NotADirectory(node.name)
-        return node
+            yield from self.next_app(environ, start)
+        except Exception as exc:
+            if is_begun:
+                raise
+            yield from send(_error_answer(exc, environ), environ, start_response)
 
 
-def _found_answer(
-    href: str, form: str, asked: Asked, rows: Messages, found: Sequence[Row], is_more: bool
-) -> Answer:
-    headers = [transcript_header(rows)]
-    if is_more:
-        headers.append(next_link(href, asked, rows.transcript, found[-1]))
-    return listing_answer(found, href, form, message_objects, *headers)
+def _error_answer(exc: Exception, environ: dict[str, Any]) -> Answer:
+    if isinstance(exc, DAVError):
+        headers = (ALLOW,) if exc.value == 405 else ()
+        return text_answer(exc.value, STATUS_LINES[exc.value], *headers)
+    return failure_answer(exc, environ)
 
 
-def _failure(exc: Exception, environ: dict[str, Any]) -> Answer:
-    """Return what is answered instead of an answer that failed."""
-    if isinstance(exc, Refusal):
-        return exc.answer
-    if isinstance(exc, TreeError):
-        said = str(exc) if isinstance(exc, TooLarge) else STATUS_LINES[STATUS[exc.errno]]
-        return text_answer(STATUS[exc.errno], said)
-    logger.error("cannot answer %s %r", environ["REQUEST_METHOD"], environ["REQUEST_URI"], exc_info=exc)
-    return text_answer(500, STATUS_LINES[500])
+class GuardMiddleware(BaseMiddleware):
+    """Lets a request pass or refuses it, before the tree is touched.
+
+    In place of WsgiDAV's HTTPAuthenticator and its domain controllers: those know no client by its uid, and
+    cannot slow down who guesses, answer 429, or remember a login for a connection.
+    """
+
+    def __call__(self, environ: dict[str, Any], start_response: "StartResponse") -> Iterable[bytes]:
+        guard: Guard = self.config[GUARD]
+        authority, _ = split_absolute(request_uri(environ))
+        guard.check(environ, authority)
+        environ["wsgidav.auth.user_name"] = environ.get("REMOTE_USER", "")
+        response: Iterable[bytes] = self.next_app(environ, start_response)
+        return response
 
 
-def _late(later: Later, environ: dict[str, Any], start_response: "StartResponse") -> Iterator[bytes]:
-    """Begin the response when its answer has come."""
-    try:
-        answer = yield from later
-    except Exception as exc:  # noqa: BLE001 - it is logged unless it is an answer
-        answer = _failure(exc, environ)
-    start_response(STATUS_LINES[answer.status], answer.headers)
-    yield from answer.body
+class PageMiddleware(BaseMiddleware):
+    """Serves the files of the page, which are beside the tree."""
+
+    def __init__(self, wsgidav_app: WsgiDAVApp, next_app: Any, config: dict[str, Any]) -> None:  # noqa: ANN401
+        super().__init__(wsgidav_app, next_app, config)
+        self._page = Page(installed_directory())
+
+    def __call__(self, environ: dict[str, Any], start_response: "StartResponse") -> Iterable[bytes]:
+        uri = request_uri(environ)
+        if f"/{PREFIX}" in uri and environ["REQUEST_METHOD"] in ("GET", "HEAD"):
+            target = parse_target(split_absolute(uri)[1])
+            if target.names[:1] == (PREFIX,):
+                return respond(
+                    lambda: self._page.asset(target, environ),
+                    environ,
+                    start_response,
+                    lambda exc: failure_answer(exc, environ),
+                )
+        response: Iterable[bytes] = self.next_app(environ, start_response)
+        return response

@@ -1,6 +1,6 @@
 """`agents9 serve`: both doors of a tree, and the only place that knows them.
 
-serve   App → HttpDoor, and → 9P Server; waits for a signal; stops both
+serve   App → HttpServer, and → 9P Server; waits for a signal; stops both
 """
 
 import argparse
@@ -24,12 +24,12 @@ from davserver.auth.peer_credentials import Peers
 from davserver.ninep.server import Server
 from davserver.ninep.shape import Owner
 from davserver.ps import anybody
-from davserver.server.http_server import HttpDoor
+from davserver.server.http_server import HttpServer
 from davserver.unfit import Unfit
 
 if TYPE_CHECKING:
     from davserver.auth.passwords import Passwords
-    from davserver.server.tls import Tls
+    from davserver.server.tls import TlsAdapter
 
 DESCRIPTORS = 65536
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -57,7 +57,7 @@ def serve(options: argparse.Namespace, root: Directory, say: Callable[[str], obj
     ninep = Server(root, _owner(), peers.admits)
     try:
         app = App(root, options.allow_host, passwords)
-        http = HttpDoor(app, wanted, peers, passwords is not None, tls)
+        http = HttpServer(app, wanted, peers, passwords is not None, tls)
         listeners = [_listen(ninep, address) for address in wanted_9p]
     except OSError as exc:
         print(f"agents9: cannot listen on {exc.filename}: {exc.strerror}", file=sys.stderr)
@@ -84,15 +84,15 @@ def _passwords(path: str | None) -> "Passwords | None":
     return Passwords(PasswordFile(path).known)
 
 
-def _tls(options: argparse.Namespace) -> "Tls | None":
+def _tls(options: argparse.Namespace) -> "TlsAdapter | None":
     """Return what the HTTP door speaks TLS with. Raises Unfit."""
     if options.tls_cert is None and options.tls_key is None:
         return None
     if options.tls_cert is None or options.tls_key is None:
         raise Unfit("--tls-cert and --tls-key go together")
-    from davserver.server.tls import Tls
+    from davserver.server.tls import TlsAdapter
 
-    return Tls(options.tls_cert, options.tls_key)
+    return TlsAdapter(options.tls_cert, options.tls_key)
 
 
 def _check_reach(wanted: list[Tcp], *, is_safe: bool) -> None:
@@ -110,7 +110,7 @@ def _allow_descriptors() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def _where(http: HttpDoor, listeners: list[Tcp | Unix], root: Directory) -> str:
+def _where(http: HttpServer, listeners: list[Tcp | Unix], root: Directory) -> str:
     """Return the addresses in use, and where to begin if nobody is there to be listened to."""
     lines = [f"{http.scheme}://{Tcp(*address)}/" for address in http.addresses]
     lines += [f"9p {address}" for address in listeners]

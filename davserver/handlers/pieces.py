@@ -10,6 +10,8 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
+import zstandard
+
 from agents9core.node import Columns, Messages
 from davserver.handlers.rows import SLICE_ROWS, bounds
 
@@ -71,14 +73,10 @@ class Pieces:
 
 
 def _packed(piece: bytes) -> bytes:
-    import zstandard  # with the first long listing: the server starts without
-
     return zstandard.compress(piece, _LEVEL)
 
 
 def _unpacked(packed: bytes) -> bytes:
-    import zstandard
-
     return zstandard.decompress(packed)
 
 

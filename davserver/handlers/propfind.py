@@ -7,7 +7,11 @@ section 9.1 lets a server refuse it with `propfind-finite-depth`.
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+from xml.etree.ElementTree import Element, ParseError
+
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import fromstring
 
 from agents9core.errors import TreeError
 from agents9core.node import Chat, Directory, File, Node, Row
@@ -16,9 +20,6 @@ from davserver.handlers.pieces import Pieces
 from davserver.handlers.rows import slices
 from davserver.http.environ import MAX_BODY_BYTES
 from davserver.http.response import XML, Answer, Refusal, begun, whole
-
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
 
 _INFINITE = Answer(
     *whole(403, XML, f'{DECLARATION}<D:error xmlns:D="DAV:"><D:propfind-finite-depth/></D:error>\n'.encode())
@@ -79,13 +80,8 @@ def parse_asked(body: bytes) -> Asked:
     return _asked_by(root)
 
 
-def _parsed(body: bytes) -> "Element":
-    """Parse XML, whose parser is loaded with the first: the server starts without. Raises Refusal."""
-    from xml.etree.ElementTree import ParseError
-
-    from defusedxml import DefusedXmlException
-    from defusedxml.ElementTree import fromstring
-
+def _parsed(body: bytes) -> Element:
+    """Parse XML. Raises Refusal."""
     try:
         root: Element = fromstring(body, forbid_dtd=True)
     except (ParseError, DefusedXmlException, ValueError, LookupError) as exc:
@@ -93,7 +89,7 @@ def _parsed(body: bytes) -> "Element":
     return root
 
 
-def _asked_by(root: "Element") -> Asked:
+def _asked_by(root: Element) -> Asked:
     """Return what a propfind element asks for; elements that are not known do not count (section 17)."""
     kinds = {child.tag: child for child in root if child.tag in _KINDS}
     include = root.find("{DAV:}include")
@@ -110,7 +106,7 @@ def _asked_by(root: "Element") -> Asked:
 _KINDS = {"{DAV:}prop", "{DAV:}allprop", "{DAV:}propname"}
 
 
-def _tags(element: "Element") -> tuple[str, ...]:
+def _tags(element: Element) -> tuple[str, ...]:
     return tuple(dict.fromkeys(child.tag for child in element))
 
 

@@ -1,6 +1,8 @@
-"""What the listener and the application agree on beyond WSGI (PEP 3333)."""
+"""What the server and the application agree on beyond WSGI (PEP 3333)."""
 
 from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
 
 PEER_ADMITTED = "agents9.peer_admitted"
 """In the environment: whether the listener knows the client as one who may read."""
@@ -50,3 +52,13 @@ class Pause(bytes):
         made = super().__new__(cls)
         made.seconds = seconds
         return made
+
+
+def request_uri(environ: dict[str, Any]) -> str:
+    """Return the request target as it was sent; of a server that does not hand it on, as it can be told."""
+    uri: str | None = environ.get("REQUEST_URI")
+    if uri is not None:
+        return uri
+    path = environ.get("SCRIPT_NAME", "") + environ["PATH_INFO"]
+    query = environ.get("QUERY_STRING", "")
+    return quote(path, encoding="latin-1") + (f"?{query}" if query else "")

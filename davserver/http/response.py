@@ -1,6 +1,6 @@
 """What a request is answered with, and how a refusal becomes one.
 
-Pure: the application turns an `Answer` into WSGI calls, nothing here sends.
+Pure: `wsgi` turns an `Answer` into WSGI calls, nothing here sends.
 """
 
 import errno
@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterable, Iterator
 from http import HTTPStatus
 from typing import NamedTuple
 
-from agents9core.errors import TreeError
+from agents9core.errors import TooLarge, TreeError
 
 Headers = list[tuple[str, str]]
 
@@ -67,6 +67,16 @@ def whole(status: int, media_type: str, body: bytes, *headers: tuple[str, str]) 
 def text_answer(status: int, line: str, *headers: tuple[str, str]) -> Answer:
     """Answer with one line of text. *line* must hold nothing that the client sent."""
     return whole(status, TEXT, f"{line}\n".encode(), *headers)
+
+
+def error_answer(exc: Exception) -> Answer | None:
+    """Return what answers a request that raised *exc*; None: a bug, which is to be logged."""
+    if isinstance(exc, Refusal):
+        return exc.answer
+    if isinstance(exc, TreeError):
+        status = STATUS[exc.errno]
+        return text_answer(status, str(exc) if isinstance(exc, TooLarge) else STATUS_LINES[status])
+    return None
 
 
 def begun(chunks: Iterator[bytes]) -> Iterator[bytes]:

@@ -37,7 +37,6 @@ from davserver.ninep.errors import WireError
 from davserver.ninep.session import Session
 from davserver.ninep.shape import Owner
 from davserver.ninep.wire import Message, describe
-from davserver.server.looks import Looks
 
 MAX_CONNECTIONS = 64
 """One mount is one connection; each costs a thread and at most a few MiB."""
@@ -65,7 +64,6 @@ class Connection:
     def __init__(self, sock: socket.socket, peer: str, root: Directory, owner: Owner) -> None:
         self._sock = sock
         self.peer = peer
-        self._looks = Looks()
         traced = trace_logger.isEnabledFor(logging.DEBUG)
         self._session = Session(root, owner, self._trace if traced else None)
 
@@ -89,22 +87,11 @@ class Connection:
             logger.debug("%s: %s", self.peer, exc)
 
     def _converse(self) -> None:
-        while arrived := self._receive():
+        while arrived := self._sock.recv(RECV_BYTES):
             self._session.receive_data(arrived)
             while replies := self._session.next_replies(JOIN_BYTES):
                 self._sock.sendall(replies)
             self._session.work_ahead()
-
-    def _receive(self) -> bytes:
-        """Return what came, b"" when the client has left."""
-        arrived = self._looks.find(self._arrived)
-        return self._sock.recv(RECV_BYTES) if arrived is None else arrived
-
-    def _arrived(self) -> bytes | None:
-        try:
-            return self._sock.recv(RECV_BYTES, socket.MSG_DONTWAIT)
-        except BlockingIOError:
-            return None
 
     def _trace(self, direction: str, message: Message) -> None:
         trace_logger.debug("%s %s %s", self.peer, direction, describe(message))

@@ -1,12 +1,15 @@
-"""One client's connection: who it is, what came of it, what is still to be sent to it, and what it waits for.
+"""One client's connection: who it is, the state that it is in, and what each state waits for.
 
-    rests in a handshake   of TLS; each step of it is a turn, 10 s for all of them
-    rests for a request    until a whole one is in the inbox; 5 s from its first byte, else 408
-    has its turn           the exchange: the application's answer; nothing here ever blocks on the client
-    rests in an answer     until the socket takes more, or until there is something to say
-    leaves                 when it was told that this is all: what still comes is read away
+    HANDSHAKE   TLS; each step of it is a turn
+    IDLE        until the first byte of a request
+    REQUEST     until a whole one is in the buffer → its turn: Request → Gateway → application
+    RESPONSE    until the socket takes more; nothing here ever blocks on the client
+    PAUSE       until there is more to say (`http.environ.Pause`)
+    GOODBYE     until the socket takes the last bytes
+    LINGER      the client has been sent the end: what still comes is read away
 
-One of the modules of this door that know sockets.
+`RULES` says of each state what ends the wait and what follows. With `tls`, `http_server` and
+`auth.peer_credentials` one of the modules of the HTTP side that know sockets.
 """
 
 import contextlib
@@ -14,34 +17,74 @@ import logging
 import select
 import socket
 import time
-from typing import TYPE_CHECKING, Any
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cheroot.server import HTTPConnection
 
 from davserver.http.environ import MAX_BODY_BYTES, PEER, PEER_ADMITTED, STRANGER, WAKE, Stranger
 from davserver.http.response import Answer, Refusal, text_answer
-from davserver.server.exchange import ALWAYS, Exchange, last_words
-from davserver.server.inbox import Inbox
+from davserver.server.framing import RequestBuffer
+from davserver.server.gateway import Gateway
+from davserver.server.limits import MAX_HEADER_BYTES, RECEIVE_BYTES
 from davserver.server.loop import Cause, Next, Rest
+from davserver.server.request import Request, final_response
+from davserver.server.tls import TlsSocket
 
 if TYPE_CHECKING:
-    from davserver.server.http_server import HttpDoor
-    from davserver.server.tls import TlsSocket
+    from davserver.server.http_server import HttpServer
 
 logger = logging.getLogger(__name__)
 
-HANDSHAKE_SECONDS = 10
-"""How long a client may take until it speaks TLS."""
-IDLE_SECONDS = 30
-"""How long a connection may say nothing between requests, or before the first."""
-REQUEST_SECONDS = 5
-"""How long a request may take to arrive, from its first byte; then it is 408."""
-STALL_SECONDS = 600
-"""How long a client may take nothing of an answer: a pager that is left alone for less loses no byte."""
-LEAVE_SECONDS = 2
-"""How long what a client still says is read away; to close before could undo the answer (RFC 9112, 9.6)."""
-MAX_HEADER_BYTES = 65536
-_RECEIVE_BYTES = 65536
-
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+class State(Enum):
+    """What a connection is doing."""
+
+    HANDSHAKE = auto()
+    IDLE = auto()
+    REQUEST = auto()
+    RESPONSE = auto()
+    PAUSE = auto()
+    GOODBYE = auto()
+    LINGER = auto()
+
+
+class Then(Enum):
+    """What follows when a wait ends."""
+
+    WORK = auto()
+    RECEIVE = auto()
+    TIMEOUT = auto()
+    """It is answered 408."""
+    END = auto()
+
+
+class Rule(NamedTuple):
+    """What a state waits for."""
+
+    events: int
+    """Of epoll(7); that the other end is gone always ends a wait too."""
+    limit: str
+    """The field of Limits that says how long; "": as long as the pause says."""
+    is_in_all: bool
+    """Whether that counts from the beginning of the state, else from the last progress."""
+    on_event: Then
+    on_wake: Then | None
+    """None: a wake is remembered for the next pause."""
+    on_deadline: Then
+
+
+RULES = {
+    State.HANDSHAKE: Rule(select.EPOLLIN, "handshake_seconds", True, Then.WORK, None, Then.END),
+    State.IDLE: Rule(select.EPOLLIN, "idle_seconds", False, Then.RECEIVE, None, Then.END),
+    State.REQUEST: Rule(select.EPOLLIN, "request_seconds", True, Then.RECEIVE, None, Then.TIMEOUT),
+    State.RESPONSE: Rule(select.EPOLLOUT, "stall_seconds", False, Then.WORK, None, Then.END),
+    State.PAUSE: Rule(select.EPOLLRDHUP, "", False, Then.END, Then.WORK, Then.WORK),
+    State.GOODBYE: Rule(select.EPOLLOUT, "stall_seconds", False, Then.WORK, None, Then.END),
+    State.LINGER: Rule(select.EPOLLIN, "linger_seconds", True, Then.RECEIVE, None, Then.END),
+}
 
 
 class Outbox:
@@ -80,210 +123,234 @@ class Outbox:
             self._parts[0] = self._parts[0][sent:]
 
 
-class Connection:
+class Connection(HTTPConnection):
     """A client's connection. Who it is does not change, so it is asked once."""
 
-    def __init__(self, door: "HttpDoor", sock: socket.socket, bound_to: tuple[str, int]) -> None:
+    RequestHandlerClass = Request
+    is_woken = False
+    rfile: RequestBuffer
+    wfile: Outbox
+    server: "HttpServer"
+
+    def __init__(self, server: "HttpServer", sock: socket.socket) -> None:
         """Take an accepted socket. Raises ConnectionError where its client has left already."""
-        self._door = door
+        admitted = server.peers.admits(sock)
+        stranger = None if admitted else Stranger(server.peers.name_of(sock), self._is_there)
+        self.client_id = (stranger.name or "nobody") if stranger else ""
         self._fd = sock.fileno()
-        self._socket: socket.socket | TlsSocket = sock
-        self._tls: TlsSocket | None = None
-        admitted = door.peers.admits(sock)
-        stranger = None if admitted else Stranger(door.peers.name_of(sock), self._is_there)
-        self._known_as = (stranger.name or "nobody") if stranger else ""
-        sock.settimeout(0)
-        if door.tls is not None:
-            self._socket = self._tls = door.tls.over(sock)
-        self._is_counted = not admitted and door.strangers.enter(self._known_as)
-        self.is_one_too_many = not admitted and not self._is_counted
-        self._outbox = Outbox(self._socket)
-        is_heard = admitted or door.hears_strangers
-        self._inbox = Inbox(MAX_HEADER_BYTES, (MAX_BODY_BYTES + 1) * is_heard)
-        self._given: dict[str, Any] = {
-            **ALWAYS,
-            "SERVER_NAME": bound_to[0],
-            "SERVER_PORT": str(bound_to[1]),
-            "wsgi.url_scheme": door.scheme,
+        self._since = time.monotonic()
+        """When the state began, or last got on."""
+        self._gateway: Gateway | None = None
+        """The request that is not answered to its end."""
+        self.environ: dict[str, Any] = {
+            **_address_of(sock),
             PEER_ADMITTED: admitted,
-            PEER: self._known_as,
+            PEER: self.client_id,
             STRANGER: stranger,
             WAKE: self._wake,
         }
-        self._handshake = select.EPOLLIN if self._tls else 0
-        """What the handshake waits for; 0 where there is none, or none any more."""
-        self._accepted_at = time.monotonic()
-        self._begun_at: float | None = None
-        """Since when a part of a request is here."""
-        self._is_leaving = False
-        """Whether no more requests of it are answered."""
-        self._left_at: float | None = None
-        """Since when it has been told so, and everything else."""
-        self.is_woken = False
-        self._exchange: Exchange | None = None
-        """The request that is not answered to its end."""
-        door.connections.add(self)
+        """What the environment of each request has of the connection."""
+        body_bytes = MAX_BODY_BYTES + 1 if admitted or server.hears_strangers else 0
+        sock.settimeout(0)
+        wrapped, self.ssl_env = server.ssl_adapter.wrap(sock) if server.ssl_adapter else (sock, {})
+        self._tls = wrapped if isinstance(wrapped, TlsSocket) else None
+        self._handshake_events = select.EPOLLIN
+        self._pause_seconds = 0.0
+        self._state = State.HANDSHAKE if self._tls else State.IDLE
+        super().__init__(
+            server,
+            wrapped,
+            makefile=lambda sock, mode, _: (
+                RequestBuffer(MAX_HEADER_BYTES, body_bytes) if mode == "rb" else Outbox(sock)
+            ),
+        )
+        del self.resolve_peer_creds, self.get_peer_creds  # which hold the connection in a circle
+        self._is_counted = not admitted and server.strangers.enter(self.client_id)
+        self.is_one_too_many = not admitted and not self._is_counted
+        server.connections.add(self)
+
+    def _enter(self, state: State) -> None:
+        self._state, self._since = state, time.monotonic()
 
     # -- its turn
 
     @property
     def goes_on(self) -> bool:
-        return self._exchange is not None
+        return self._gateway is not None
 
     def work(self) -> bool:
         """Answer the next request, or go on; tell whether the connection stays."""
         try:
-            if self._tls is not None and self._handshake:
-                self._handshake = self._tls.shake()
-                return True
-            return self._say_goodbye() if self._is_leaving else self._answer()
+            if self._state is State.HANDSHAKE:
+                self._shake_hands()
+            elif self._state is State.GOODBYE:
+                self._say_goodbye()
+            else:
+                return self._answer()
         except ConnectionError as exc:
             logger.debug("a connection broke: %s", exc)
             return False
+        return True
+
+    def _shake_hands(self) -> None:
+        self._handshake_events = self._tls.shake() if self._tls else 0
+        if not self._handshake_events:
+            self._enter(State.IDLE)
 
     def _answer(self) -> bool:
-        exchange = self._exchange
-        if exchange is None:
+        gateway = self._gateway
+        if gateway is None:
+            request = self.RequestHandlerClass(self.server, self)
             try:
-                received = self._inbox.take()
+                request.parse_request()
             except Refusal as exc:
-                return self._refuse(exc.answer)
-            self._begun_at = None
-            exchange = self._exchange = Exchange(received, self._door.app, self._given, self._outbox)
+                self._refuse(exc.answer)
+                return True
+            gateway = self._gateway = self.server.gateway(request)
         try:
-            if not exchange.go_on():
+            if not gateway.go_on():
+                self._pause_seconds = gateway.pause.seconds if gateway.pause is not None else 0.0
+                self._enter(State.RESPONSE if gateway.pause is None else State.PAUSE)
                 return True
         except ConnectionError:
             raise
         except Exception:
-            logger.exception("an answer failed")
-            return not exchange.is_begun and self._refuse(text_answer(500, "500 Internal Server Error"))
+            logger.exception("a response failed")
+            if gateway.is_begun:
+                return False
+            self._refuse(text_answer(500, "500 Internal Server Error"))
+            return True
         self._let_go()
-        return exchange.keeps or self._say_goodbye()
-
-    def _let_go(self) -> None:
-        """Let go of the answer, finished or not."""
-        exchange, self._exchange = self._exchange, None
-        if exchange is not None:
-            exchange.close()
-
-    def _refuse(self, answer: Answer) -> bool:
-        """Give the last answer. Returns True and raises as `_say_goodbye` does."""
-        self._let_go()
-        self._outbox.write(last_words(answer))
-        return self._say_goodbye()
-
-    def _say_goodbye(self) -> bool:
-        """Let the client know, once it takes it, that this is all. Raises ConnectionError.
-
-        Returns True: the connection stays, to read away what still comes.
-        """
-        self._is_leaving = True
-        if self._outbox.flush() and (self._tls is None or self._tls.say_goodbye()):
-            self._left_at = time.monotonic()
-            with contextlib.suppress(OSError):
-                self._socket.shutdown(socket.SHUT_WR)
+        if gateway.req.close_connection:
+            self._say_goodbye()
+        else:
+            self._enter(State.IDLE)
         return True
 
+    def _let_go(self) -> None:
+        """Let go of the response, finished or not."""
+        gateway, self._gateway = self._gateway, None
+        if gateway is not None:
+            gateway.close()
+
+    def _refuse(self, answer: Answer) -> None:
+        """Give the last response. Raises ConnectionError."""
+        self._let_go()
+        self.wfile.write(final_response(answer))
+        self._say_goodbye()
+
+    def _say_goodbye(self) -> None:
+        """Let the client know, once it takes it, that this is all. Raises ConnectionError.
+
+        The connection stays, to read away what still comes.
+        """
+        self._enter(State.GOODBYE)
+        if self.wfile.flush() and (self._tls is None or self._tls.say_goodbye()):
+            self._enter(State.LINGER)
+            with contextlib.suppress(OSError):
+                self.socket.shutdown(socket.SHUT_WR)
+
     def _wake(self) -> None:
-        """End the pause of its answer, or the next one; see `environ.WAKE`."""
-        self._door.loop.wake(self)
+        """End the pause of its response, or the next one; see `environ.WAKE`."""
+        self.server.loop.wake(self)
 
     def _is_there(self) -> bool:
         """Tell whether the client has not closed its end."""
         looks = select.poll()
-        looks.register(self._socket, select.POLLRDHUP)  # and what is always told: POLLHUP, POLLERR
+        looks.register(self.socket, select.POLLRDHUP)  # and what is always said: POLLHUP, POLLERR
         return not looks.poll(0)
 
-    # -- its rest
+    # -- its wait
 
     def fileno(self) -> int:
         return self._fd
 
     @property
     def is_sending(self) -> bool:
-        """Whether an answer is on its way that does not wait for something to say."""
-        if self._exchange is not None:
-            return self._exchange.pause is None
-        return self._is_leaving and self._left_at is None
+        """Whether a response is on its way that does not wait for something to say."""
+        return self._state in (State.RESPONSE, State.GOODBYE)
 
     def rest(self) -> Rest | None:
-        if self._exchange is not None:
-            return self._rest_in_answer(self._exchange)
-        if self._handshake:
-            return Rest(self._handshake, self._accepted_at + HANDSHAKE_SECONDS)
-        if self._left_at is not None:
-            return Rest(select.EPOLLIN, self._left_at + LEAVE_SECONDS)
-        if self._is_leaving:
-            return Rest(select.EPOLLOUT, time.monotonic() + STALL_SECONDS)
-        if self._inbox.is_whole():
+        if self._state in (State.IDLE, State.REQUEST):
+            if self.rfile.is_whole():
+                return None
+            self._await_request()
+        elif self._state is State.RESPONSE and self.wfile.is_empty:
             return None
-        return self._rest_in_request()
+        rule = RULES[self._state]
+        since = self._since if rule.is_in_all else time.monotonic()
+        seconds: float = getattr(self.server.limits, rule.limit) if rule.limit else self._pause_seconds
+        events = self._handshake_events if self._state is State.HANDSHAKE else rule.events
+        return Rest(events, since + seconds, wakes=rule.on_wake is not None)
 
-    def _rest_in_request(self) -> Rest:
-        now = time.monotonic()
-        if not self._inbox.is_begun():
-            return Rest(select.EPOLLIN, now + IDLE_SECONDS)
-        if self._begun_at is None:
-            self._begun_at = now
-        if self._inbox.wants_continue():
-            self._outbox.write(CONTINUE)
+    def _await_request(self) -> None:
+        if self._state is State.IDLE and self.rfile.is_begun():
+            self._enter(State.REQUEST)
+        if self.rfile.wants_continue():
+            self.wfile.write(CONTINUE)
             with contextlib.suppress(ConnectionError):
-                self._outbox.flush()
-        return Rest(select.EPOLLIN, self._begun_at + REQUEST_SECONDS)
-
-    def _rest_in_answer(self, exchange: Exchange) -> Rest | None:
-        if exchange.pause is not None:
-            return Rest(select.EPOLLRDHUP, time.monotonic() + exchange.pause.seconds, wakes=True)
-        if self._outbox.is_empty:
-            return None
-        return Rest(select.EPOLLOUT, time.monotonic() + STALL_SECONDS)
+                self.wfile.flush()
 
     def roused(self, cause: Cause) -> Next:
-        if self._exchange is not None and self._exchange.pause is not None:
-            return Next.END if cause is Cause.EVENT else Next.WORK
-        if self._handshake or self.is_sending:
-            return Next.WORK if cause is Cause.EVENT else Next.END
-        if cause is Cause.EVENT:
+        """Take notice of what ended the wait, as RULES has it."""
+        rule = RULES[self._state]
+        then = {Cause.EVENT: rule.on_event, Cause.WAKE: rule.on_wake, Cause.DEADLINE: rule.on_deadline}[cause]
+        if then is Then.RECEIVE:
             return self._receive()
-        if self._inbox.is_begun() and not self._is_leaving:
+        if then is Then.TIMEOUT:
             with contextlib.suppress(ConnectionError):
                 self._refuse(text_answer(408, "408 Request Timeout"))
                 return Next.REST
-        return Next.END
+            return Next.END
+        return Next.WORK if then is Then.WORK else Next.END
 
     def _receive(self) -> Next:
         try:
-            data = self._socket.recv(_RECEIVE_BYTES)
+            data = self.socket.recv(RECEIVE_BYTES)
         except BlockingIOError:
             return Next.REST
         except OSError:
             return Next.END
         if not data:
             return Next.END
-        if self._left_at is not None:
+        if self._state is State.LINGER:
             return Next.REST
-        self._inbox.feed(data)
-        return Next.WORK if self._inbox.is_whole() else Next.REST
+        self.rfile.feed(data)
+        return Next.WORK if self.rfile.is_whole() else Next.REST
 
     # -- its end
 
     def cut(self) -> None:
         """End it now, whatever a thread is doing with it."""
         with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
+            self.socket.shutdown(socket.SHUT_RDWR)
 
     def end(self) -> None:
-        """Close it, and what its answer holds."""
+        """Close it, and what its response holds."""
         try:
             self._let_go()
         finally:
-            self._close()
+            self.close()
 
-    def _close(self) -> None:
+    def close(self) -> None:
+        """Close the socket and let go of what is buffered."""
         if self._is_counted:
             self._is_counted = False
-            self._door.strangers.leave(self._known_as)
-        self._door.connections.discard(self)
-        self._inbox.close()
-        self._socket.close()
+            self.server.strangers.leave(self.client_id)
+        self.server.connections.discard(self)
+        self.rfile.close()
+        self.socket.close()
+
+
+def _address_of(sock: socket.socket) -> dict[str, str]:
+    """Return what an environment says of the two ends. Raises ConnectionError."""
+    try:
+        (host, port, *_), (remote_host, remote_port, *_) = sock.getsockname(), sock.getpeername()
+    except OSError as exc:
+        raise ConnectionAbortedError(exc.errno, "the client is gone") from exc
+    return {
+        "SERVER_NAME": host,
+        "SERVER_PORT": str(port),
+        "REMOTE_ADDR": remote_host,
+        "REMOTE_PORT": str(remote_port),
+    }

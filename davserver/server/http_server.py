@@ -1,17 +1,16 @@
-"""The HTTP door: its listeners, its connections and the loop that sees to both.
+"""The HTTP server: cheroot's, on several addresses, with connections that hold no thread while they wait.
 
-    HttpDoor → Listener (one an address) → Connection: who is it? (once)
+    HttpServer → Listener (one an address) → Connection: who is it? (once)
         → with TLS: the handshake, a turn for each step
-        → Loop, until a whole request is there → its turn: Exchange → application
-        → body, length or chunks; whenever the client takes no more, or nothing is to be said, → Loop
+        → Loop, until a whole request is there → its turn: Request → Gateway → application
+        → body, length or chunks; whenever the client takes no more, or the body pauses, → Loop
         → Loop, for the next request
 
-Nothing waits for a client, so clients that are slow, or say nothing, hold up nobody. One of the modules of
-this door that know sockets. An application is handed in, so nothing here knows the tree.
+`Loop` stands in the place of cheroot's connection manager and thread pool, which give each slow client a
+thread of its own. An application is handed in, so nothing here knows the tree.
 """
 
 import contextlib
-import errno
 import logging
 import select
 import socket
@@ -20,30 +19,31 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 from wsgiref.types import WSGIApplication
 
+import cheroot.wsgi
+
 from davserver.address import Tcp
 from davserver.auth.connection_limits import Strangers
 from davserver.auth.peer_credentials import Peers
 from davserver.server.connection import Connection
+from davserver.server.gateway import Gateway
+from davserver.server.limits import (
+    ACCEPT_PAUSE_SECONDS,
+    ACCEPTED_AT_ONCE,
+    BACKLOG,
+    STOP_GRACE_SECONDS,
+    STOP_LOOK_SECONDS,
+    UNSENT_BYTES,
+    Limits,
+)
 from davserver.server.loop import Cause, Loop, Next, Rest
 
 if TYPE_CHECKING:
-    from davserver.server.tls import Tls
+    from davserver.server.tls import TlsAdapter
 
 logger = logging.getLogger(__name__)
 
-BACKLOG = 1024
-"""A client that finds it full asks again after a second: with 5 every 100th of 32, and with 128 whoever
-comes while 500 others do."""
-UNSENT_BYTES = 256 * 1024
-"""What the kernel keeps of an answer beyond what is on its way; else some MB for each client that stalls."""
-STOP_GRACE_SECONDS = 1.0
-"""What is being sent when the server stops may go on for this long."""
-STOP_LOOK_SECONDS = 0.01
-ACCEPT_PAUSE_SECONDS = 0.5
-_ACCEPTED_AT_ONCE = 32
-"""In one look of the loop, between which are at most 64 turns."""
-
 Address: TypeAlias = tuple[str, int]
+DEFAULT_LIMITS = Limits()
 
 
 class Listener:
@@ -51,10 +51,10 @@ class Listener:
 
     is_woken = is_sending = goes_on = False
 
-    def __init__(self, door: "HttpDoor", sock: socket.socket) -> None:
+    def __init__(self, server: "HttpServer", sock: socket.socket) -> None:
         sock.settimeout(0)
         self.address: Address = sock.getsockname()[:2]
-        self._door = door
+        self._server = server
         self._socket = sock
         self._fd = sock.fileno()
         self._pauses_until = 0.0
@@ -70,7 +70,7 @@ class Listener:
     def roused(self, _cause: Cause) -> Next:
         """Accept who is there. Whatever happens, go on; without a descriptor left, after a pause."""
         try:
-            for _ in range(_ACCEPTED_AT_ONCE):
+            for _ in range(ACCEPTED_AT_ONCE):
                 self._accept(self._socket.accept()[0])
         except BlockingIOError:
             pass
@@ -93,18 +93,21 @@ class Listener:
     def _accept(self, sock: socket.socket) -> None:
         """Let a new connection wait for its first request, but not one too many of a stranger."""
         try:
-            connection = Connection(self._door, sock, self.address)
+            connection = self._server.ConnectionClass(self._server, sock)
         except BaseException:
             sock.close()
             raise
         if connection.is_one_too_many:
             connection.end()
         else:
-            self._door.loop.welcome(connection)
+            self._server.loop.welcome(connection)
 
 
-class HttpDoor:
-    """The HTTP door on all its addresses."""
+class HttpServer(cheroot.wsgi.Server):
+    """Serves a WSGI application on all its addresses."""
+
+    ConnectionClass = Connection
+    server_name = ""
 
     def __init__(
         self,
@@ -112,29 +115,30 @@ class HttpDoor:
         addresses: Iterable[Address],
         peers: Peers,
         hears_strangers: bool = False,
-        tls: "Tls | None" = None,
+        tls: "TlsAdapter | None" = None,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        """Listen on every address; "localhost" is both families, port 0 a free one.
+        """Listen on every address, port 0 a free one. Clients wait until `start`.
 
         *hears_strangers*: read the bodies of clients that are not admitted, since the application may let
-        them in. *tls*: speak TLS. Clients wait until `start`. Raises OSError, the address its filename.
+        them in. *tls*: speak TLS. Raises OSError, the address its filename.
         """
-        with contextlib.ExitStack() as undo:
-            listening = []
-            for host, port in addresses:
-                opened = _listen(host, port)
-                listening += opened
-                for sock in opened:
-                    undo.callback(sock.close)
-            undo.pop_all()
-        self.app = app
+        super().__init__(("127.0.0.1", 0), app, numthreads=1, request_queue_size=BACKLOG)
+        self.gateway = Gateway
+        self.ssl_adapter = tls
         self.peers = peers
         self.hears_strangers = hears_strangers
-        self.tls = tls
+        self.limits = limits
         self.scheme = "https" if tls else "http"
         self.strangers = Strangers()
         self.connections: set[Connection] = set()
         self.loop: Loop[Connection | Listener] = Loop()
+        self.requests = self._connections = self.loop  # cheroot's pool and manager
+        with contextlib.ExitStack() as undo:
+            listening = []
+            for host, port in addresses:
+                listening += self._listen(host, port, undo)
+            undo.pop_all()
         self._listeners = [Listener(self, sock) for sock in listening]
 
     @property
@@ -143,7 +147,7 @@ class HttpDoor:
         return [listener.address for listener in self._listeners]
 
     def start(self) -> None:
-        """Answer from now on."""
+        """Answer from now on, in threads of its own."""
         for listener in self._listeners:
             self.loop.welcome(listener)
         if self._listeners:
@@ -161,39 +165,40 @@ class HttpDoor:
         for listener in self._listeners:
             listener.end()
 
+    def error_log(self, msg: str = "", level: int = logging.INFO, traceback: bool = False) -> None:
+        """Log what cheroot has to say."""
+        logger.log(level, "%s", msg, exc_info=traceback)
 
-def _listen(host: str, port: int) -> list[socket.socket]:
-    """Return sockets that listen on *host*: one, or for "localhost" one a family that the machine has."""
-    if host != "localhost":
-        return [_listening(host, port)]
-    ipv4 = _listening("127.0.0.1", port)
-    try:
-        return [ipv4, _listening("::1", ipv4.getsockname()[1])]
-    except OSError as exc:
-        if exc.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
+    def _listen(self, host: str, port: int, undo: contextlib.ExitStack) -> list[socket.socket]:
+        """Return sockets that listen on *host*: one, or for "localhost" one a family that the machine has."""
+        if host != "localhost":
+            return [self._listening(host, port, undo)]
+        ipv4 = self._listening("127.0.0.1", port, undo)
+        if not _has_ipv6_loopback():
             return [ipv4]
-        ipv4.close()
-        raise
+        return [ipv4, self._listening("::1", ipv4.getsockname()[1], undo)]
+
+    def _listening(self, host: str, port: int, undo: contextlib.ExitStack) -> socket.socket:
+        try:
+            family, kind, protocol, _, address = socket.getaddrinfo(
+                host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            )[0]
+            sock: socket.socket = self.prepare_socket(
+                address[:2], family, kind, protocol, self.nodelay, self.ssl_adapter
+            )
+            undo.callback(sock.close)
+            sock.bind(address)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES)  # inherited
+            sock.listen(self.request_queue_size)
+        except OSError as exc:
+            raise OSError(exc.errno, exc.strerror, str(Tcp(host, port))) from exc
+        return sock
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _has_ipv6_loopback() -> bool:
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host.encode(),  # of a str Python makes IDNA first, which has large tables
-            port,
-            type=socket.SOCK_STREAM,
-            flags=socket.AI_PASSIVE,
-        )[0]
-    except OSError as exc:
-        raise OSError(exc.errno, exc.strerror, str(Tcp(host, port))) from exc
-    sock = socket.socket(family, kind, protocol)
-    try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # accepted sockets inherit both
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES)
-        sock.bind(address)
-        sock.listen(BACKLOG)
-    except OSError as exc:
-        sock.close()
-        raise OSError(exc.errno, exc.strerror, str(Tcp(host, port))) from exc
-    return sock
+        with socket.socket(socket.AF_INET6) as sock:
+            sock.bind(("::1", 0))
+    except OSError:
+        return False
+    return True

@@ -20,8 +20,6 @@ from collections import deque
 from enum import Enum, auto
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from davserver.server.looks import Looks
-
 logger = logging.getLogger(__name__)
 
 THREADS = 32
@@ -127,7 +125,6 @@ class Loop(Generic[G]):
         self._going_on: deque[G] = deque()
         self._in_a_row = 0
         """How many have begun since one went on."""
-        self._looks = Looks()
         self._look_at = float("inf")
         self._given: deque[tuple[G, bool]] = deque()
         """From other threads: new guests, and those who had their turn there, with whether they stay."""
@@ -227,13 +224,8 @@ class Loop(Generic[G]):
             self._look_at_deadlines()
 
     def _events(self) -> list[tuple[int, int]]:
-        """Return what epoll tells, after a while where nobody waits for a turn."""
-        patience = self._patience()
-        found = self._looks.find(self._found) if patience else None
-        return self._epoll.poll(patience, _MOST_EVENTS) if found is None else found
-
-    def _found(self) -> list[tuple[int, int]] | None:
-        return self._epoll.poll(0, _MOST_EVENTS) or None
+        """Return what epoll says, after a while where nothing waits for a turn."""
+        return self._epoll.poll(self._patience(), _MOST_EVENTS)
 
     def _patience(self) -> float:
         if self._beginning or self._going_on or self._given or self._woken:

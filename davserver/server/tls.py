@@ -1,6 +1,6 @@
 """TLS (RFC 8446) for the HTTP door: the certificate, and sockets that never wait for the other end.
 
-    Tls(certificate, key) → Tls.over(accepted socket) → TlsSocket
+    TlsAdapter(certificate, key) → wrap(accepted socket) → TlsSocket
         shake, whenever the client has sent something, until the handshake is done
         recv, sendmsg: as of a plain socket that does not block
 
@@ -17,6 +17,9 @@ import ssl
 import stat
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
+
+from cheroot.ssl import Adapter
 
 from davserver.unfit import Unfit
 
@@ -26,18 +29,18 @@ front, so no more than a record is handed over at a time."""
 PLAIN_HTTP = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 27\r\nConnection: close\r\n\r\nThis port is for https://\r\n"
 
 
-class Tls:
-    """The server's certificate and key."""
+class TlsAdapter(Adapter):
+    """The server's certificate and key, as cheroot wants them."""
 
     def __init__(self, certificate: str, key: str) -> None:
         """Read both files, in PEM; that of the certificate holds the chain behind it. Raises Unfit."""
-        self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        self._context.set_alpn_protocols(["http/1.1"])
+        self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        self.context.set_alpn_protocols(["http/1.1"])
         _check(certificate, b"-----BEGIN CERTIFICATE-----", "certificate")
         _check(key, b"PRIVATE KEY-----", "private key")
         _check_mode(key)
         try:
-            self._context.load_cert_chain(certificate, key, lambda: _has_passphrase(key))
+            self.context.load_cert_chain(certificate, key, lambda: _has_passphrase(key))
         except ssl.SSLError as exc:
             if exc.reason == "KEY_VALUES_MISMATCH":
                 raise Unfit(f"{key} is not the key of the certificate in {certificate}") from exc
@@ -45,17 +48,27 @@ class Tls:
         except OSError as exc:
             raise Unfit(f"cannot read {certificate} or {key}: {exc.strerror}") from exc
 
-    def over(self, sock: socket.socket) -> "TlsSocket":
+    def bind(self, sock: socket.socket) -> socket.socket:
+        return sock
+
+    def get_environ(self) -> dict[str, str]:
+        return {}
+
+    def makefile(self, sock: socket.socket, mode: str = "r", bufsize: int = -1) -> NoReturn:
+        raise NotImplementedError("the connection reads and writes by itself")
+
+    def wrap(self, sock: socket.socket) -> "tuple[TlsSocket, dict[str, str]]":
         """Speak TLS over an accepted socket, which is the TlsSocket's from now on.
 
-        Raises ConnectionError where the client has left already.
+        The handshake is not made here, where a client that is silent would hold up all others. Raises
+        ConnectionError where the client has left already.
         """
         try:
             sock.getpeername()  # else `ssl` would look for what it said, and leave the socket open
-            made = self._context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+            made = self.context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
         except OSError as exc:
             raise _broken(exc) from exc
-        return TlsSocket(made)
+        return TlsSocket(made), self.get_environ()
 
 
 def _check(path: str, mark: bytes, what: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 from agents9core.memory import MemoryChat, MemoryDirectory, MemoryFile
 from davserver.app import App
 from davserver.auth.peer_credentials import Peers
-from davserver.server.http_server import HttpDoor
+from davserver.server.http_server import HttpServer
 
 MTIME_NS = 1_700_000_000_123_000_000
 """Tue, 14 Nov 2023 22:13:20 GMT"""
@@ -92,10 +92,10 @@ class Swap:
 
 
 @pytest.fixture(scope="session")
-def running() -> Iterator[tuple[HttpDoor, Swap]]:
+def running() -> Iterator[tuple[HttpServer, Swap]]:
     swap = Swap()
     peers = Peers()
-    door = HttpDoor(swap, [("127.0.0.1", 0)], peers)
+    door = HttpServer(swap, [("127.0.0.1", 0)], peers)
     door.start()
     yield door, swap
     door.stop()
@@ -141,7 +141,7 @@ def chat(tree: MemoryDirectory) -> MemoryChat:
 
 
 @pytest.fixture
-def client(running: tuple[HttpDoor, Swap], tree: MemoryDirectory) -> Iterator[Client]:
+def client(running: tuple[HttpServer, Swap], tree: MemoryDirectory) -> Iterator[Client]:
     door, swap = running
     swap.app = App(tree, ["agents.example"])
     made = Client(door.addresses[0])
@@ -150,7 +150,18 @@ def client(running: tuple[HttpDoor, Swap], tree: MemoryDirectory) -> Iterator[Cl
 
 
 @pytest.fixture
-def another(running: tuple[HttpDoor, Swap]):
+def limit(running: tuple[HttpServer, Swap], monkeypatch: pytest.MonkeyPatch):
+    """Gives the server other limits for this test."""
+
+    def set_limits(**limits: float) -> None:
+        server, _ = running
+        monkeypatch.setattr(server, "limits", server.limits._replace(**limits))
+
+    return set_limits
+
+
+@pytest.fixture
+def another(running: tuple[HttpServer, Swap]):
     """Opens further connections to the same door."""
     made: list[Client] = []
 

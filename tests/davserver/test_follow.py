@@ -11,7 +11,7 @@ from agents9core.memory import MemoryChat, MemoryDirectory
 from davserver.app import App
 from davserver.auth.peer_credentials import Peers
 from davserver.handlers import follow
-from davserver.server.http_server import HttpDoor
+from davserver.server.http_server import HttpServer
 from davserver.server.loop import THREADS
 
 from .conftest import Client
@@ -224,7 +224,7 @@ def test_no_wake_is_lost_however_it_falls(another, client, chat):
 
 def test_stop_ends_those_who_wait(tree, chat):
     peers = Peers()
-    door = HttpDoor(App(tree), [("localhost", 0)], peers)
+    door = HttpServer(App(tree), [("localhost", 0)], peers)
     door.start()
     clients = [Client(door.addresses[number % 2]) for number in range(30)]
     for number, one in enumerate(clients):

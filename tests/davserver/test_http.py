@@ -10,9 +10,8 @@ import pytest
 from agents9core.memory import MemoryDirectory, MemoryFile
 from davserver.app import App
 from davserver.auth.peer_credentials import Peers
-from davserver.server import connection
-from davserver.server.connection import MAX_HEADER_BYTES
-from davserver.server.http_server import HttpDoor
+from davserver.server.http_server import HttpServer
+from davserver.server.limits import MAX_HEADER_BYTES
 from davserver.server.loop import THREADS
 
 HOST = b"Host: localhost\r\n"
@@ -141,8 +140,8 @@ def test_an_answer_is_not_undone_by_what_nobody_reads(client):
     assert client.ended()
 
 
-def test_who_says_more_and_more_is_left_in_the_end(another, monkeypatch):
-    monkeypatch.setattr(connection, "LEAVE_SECONDS", 0.3)
+def test_who_says_more_and_more_is_left_in_the_end(another, limit):
+    limit(linger_seconds=0.3)
     one = another()
     one.send(b"PUT /version HTTP/1.1\r\n" + HOST + b"Content-Length: 100000000\r\n\r\n" + b"x" * 70000)
 
@@ -271,7 +270,7 @@ def app():
 
 
 def test_localhost_is_both_families_on_one_port(peers):
-    door = HttpDoor(app(), [("localhost", 0)], peers)
+    door = HttpServer(app(), [("localhost", 0)], peers)
     door.start()
     try:
         hosts, ports = zip(*door.addresses, strict=True)
@@ -290,13 +289,13 @@ def test_a_port_in_use_is_an_error_and_leaves_nothing_bound(peers):
         address = free.getsockname()
         free.close()
         with pytest.raises(OSError, match="in use"):
-            HttpDoor(app(), [address, taken.getsockname()], peers)
+            HttpServer(app(), [address, taken.getsockname()], peers)
     with socket.create_server(address):
         pass
 
 
 def test_stop_ends_running_transfers_within_three_seconds(peers):
-    door = HttpDoor(app(), [("localhost", 0)], peers)
+    door = HttpServer(app(), [("localhost", 0)], peers)
     door.start()
     stalled = []
     for address in [*door.addresses] * 4:
@@ -316,7 +315,7 @@ def test_stop_ends_running_transfers_within_three_seconds(peers):
 
 
 def test_a_door_that_never_started_can_be_stopped(peers):
-    door = HttpDoor(app(), [("127.0.0.1", 0)], peers)
+    door = HttpServer(app(), [("127.0.0.1", 0)], peers)
     door.stop()
     with socket.create_server(door.addresses[0]):
         pass
@@ -324,7 +323,7 @@ def test_a_door_that_never_started_can_be_stopped(peers):
 
 def test_a_stopped_door_leaves_no_thread(peers):
     before = threading.active_count()
-    door = HttpDoor(app(), [("127.0.0.1", 0)], peers)
+    door = HttpServer(app(), [("127.0.0.1", 0)], peers)
     door.start()
     door.stop()
     assert threading.active_count() == before
@@ -343,7 +342,7 @@ def test_a_strangers_request_ends_before_the_tree_is_touched(peers):
             raise AssertionError
 
     nobody = Nobody()
-    door = HttpDoor(App(Untouchable("")), [("127.0.0.1", 0)], nobody)
+    door = HttpServer(App(Untouchable("")), [("127.0.0.1", 0)], nobody)
     door.start()
     try:
         with socket.create_connection(door.addresses[0]) as sock:
@@ -361,6 +360,6 @@ def test_a_strangers_request_ends_before_the_tree_is_touched(peers):
 def test_an_address_that_cannot_be_found_is_named():
     peers = Peers()
     with pytest.raises(OSError, match="not known") as failed:
-        HttpDoor(App(MemoryDirectory("", [])), [("::1%lo", 0)], peers)
+        HttpServer(App(MemoryDirectory("", [])), [("::1%lo", 0)], peers)
     assert failed.value.filename == "[::1%lo]:0"
     peers.close()

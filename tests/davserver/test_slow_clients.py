@@ -12,8 +12,8 @@ import pytest
 from agents9core.memory import MemoryFile, MemoryReader
 from davserver.app import App
 from davserver.auth.peer_credentials import Peers
-from davserver.server import connection
-from davserver.server.http_server import HttpDoor
+from davserver.server.connection import Outbox
+from davserver.server.http_server import HttpServer
 from davserver.server.loop import THREADS
 
 pytestmark = pytest.mark.usefixtures("client")
@@ -138,8 +138,8 @@ def test_a_listing_that_is_read_slowly_is_whole(another, tree):
 
 
 @pytest.mark.parametrize("half", HALVES)
-def test_a_request_that_does_not_end_is_a_timeout(another, monkeypatch, half):
-    monkeypatch.setattr(connection, "REQUEST_SECONDS", 0.2)
+def test_a_request_that_does_not_end_is_a_timeout(another, limit, half):
+    limit(request_seconds=0.2)
     one = another()
     one.send(half)
     reply = one.reply()
@@ -147,8 +147,8 @@ def test_a_request_that_does_not_end_is_a_timeout(another, monkeypatch, half):
     assert one.ended()
 
 
-def test_a_byte_now_and_then_is_no_longer_time(another, monkeypatch):
-    monkeypatch.setattr(connection, "REQUEST_SECONDS", 0.5)
+def test_a_byte_now_and_then_is_no_longer_time(another, limit):
+    limit(request_seconds=0.5)
     one = another()
     started = time.monotonic()
     one.sock.settimeout(0.05)
@@ -163,8 +163,8 @@ def test_a_byte_now_and_then_is_no_longer_time(another, monkeypatch):
     assert received.startswith(b"HTTP/1.1 408")
 
 
-def test_an_idle_connection_ends_without_a_word(another, monkeypatch):
-    monkeypatch.setattr(connection, "IDLE_SECONDS", 0.2)
+def test_an_idle_connection_ends_without_a_word(another, limit):
+    limit(idle_seconds=0.2)
     new, used = another(), another()
     assert used.get("/version").status == 200
     used.send(b"\r\n")
@@ -172,8 +172,8 @@ def test_an_idle_connection_ends_without_a_word(another, monkeypatch):
     assert used.sock.recv(1) == b""
 
 
-def test_a_client_that_takes_nothing_is_left_in_the_end(another, long, monkeypatch):
-    monkeypatch.setattr(connection, "STALL_SECONDS", 0.2)
+def test_a_client_that_takes_nothing_is_left_in_the_end(another, long, limit):
+    limit(stall_seconds=0.2)
     one = stalled(another)
     eventually(lambda: not long.open_readers)
     with pytest.raises(AssertionError):
@@ -246,9 +246,9 @@ def test_who_shuts_its_end_after_asking_is_answered(another, long):
 @pytest.mark.parametrize(
     "last", [GET + b"Connection: close\r\n\r\n", b"GET /version HTTP/1.0\r\n\r\n", b"G\r\n\r\n"]
 )
-def test_what_is_said_behind_the_last_answer_is_read_away(another, monkeypatch, last):
+def test_what_is_said_behind_the_last_answer_is_read_away(another, limit, last):
     """A reset could undo the answer before the client has read it (RFC 9112 section 9.6)."""
-    monkeypatch.setattr(connection, "LEAVE_SECONDS", 20)
+    limit(linger_seconds=20)
     one = another()
     one.send(last)
     assert one.reply()["Connection"] == "close"
@@ -258,8 +258,8 @@ def test_what_is_said_behind_the_last_answer_is_read_away(another, monkeypatch, 
         assert one.sock.recv(1) == b""
 
 
-def test_who_says_nothing_more_is_left_soon(running, another, client, monkeypatch):
-    monkeypatch.setattr(connection, "LEAVE_SECONDS", 0.1)
+def test_who_says_nothing_more_is_left_soon(running, another, client, limit):
+    limit(linger_seconds=0.1)
     assert client.get("/version").status == 200
     before = running[0].connections.copy()
     one = another()
@@ -277,8 +277,8 @@ def test_the_last_words_wait_for_room(another, monkeypatch):
             return False
         return flush_now(outbox)
 
-    flush_now = connection.Outbox.flush
-    monkeypatch.setattr(connection.Outbox, "flush", flush)
+    flush_now = Outbox.flush
+    monkeypatch.setattr(Outbox, "flush", flush)
     one = another()
     one.send(b"G\r\n\r\n")
     assert one.reply().status == 400
@@ -311,7 +311,7 @@ def has_ended(sock):
 
 def test_stop_lets_a_reader_finish_that_reads(tree, long):
     peers = Peers()
-    door = HttpDoor(App(tree), [("127.0.0.1", 0)], peers)
+    door = HttpServer(App(tree), [("127.0.0.1", 0)], peers)
     door.start()
     reading, idle, half = (socket.create_connection(door.addresses[0], timeout=20) for _ in range(3))
     reading.sendall(b"GET /long HTTP/1.0\r\n\r\n")

@@ -13,7 +13,7 @@ from davserver.app import App
 from davserver.auth import connection_limits as strangers
 from davserver.auth.passwords import CHALLENGE, Cost, Hash, Passwords
 from davserver.auth.peer_credentials import Peers, Unknown
-from davserver.server.http_server import HttpDoor
+from davserver.server.http_server import HttpServer
 
 from .conftest import Client
 
@@ -61,7 +61,7 @@ def door(peers):
 
     def connect(passwords):
         app = App(MemoryDirectory("", [MemoryFile("version", b"0.1\n")]), (), passwords)
-        opened = HttpDoor(app, [("127.0.0.1", 0)], peers, hears_strangers=passwords is not None)
+        opened = HttpServer(app, [("127.0.0.1", 0)], peers, hears_strangers=passwords is not None)
         opened.start()
         made.append(opened.stop)
         return lambda: made.insert(0, (client := Client(opened.addresses[0])).close) or client

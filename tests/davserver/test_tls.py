@@ -16,9 +16,8 @@ from davserver.app import App
 from davserver.auth.connection_limits import MAX_EACH
 from davserver.auth.password_file import Unfit
 from davserver.auth.peer_credentials import Peers
-from davserver.server import connection
-from davserver.server.http_server import ACCEPT_PAUSE_SECONDS, HttpDoor
-from davserver.server.tls import Tls, TlsSocket
+from davserver.server.http_server import ACCEPT_PAUSE_SECONDS, HttpServer
+from davserver.server.tls import TlsAdapter, TlsSocket
 
 LONG = bytes(range(256)) * 20_000
 GET = b"GET /version HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -47,7 +46,7 @@ def files(tmp_path_factory):
 def door(files):
     root = MemoryDirectory("", [MemoryFile("version", b"0.1\n"), MemoryFile("long", LONG)])
     peers = Peers()
-    door = HttpDoor(App(root), [("127.0.0.1", 0)], peers, tls=Tls(*map(str, files)))
+    door = HttpServer(App(root), [("127.0.0.1", 0)], peers, tls=TlsAdapter(*map(str, files)))
     door.start()
     yield door
     door.stop()
@@ -162,7 +161,9 @@ class Nobodies(Peers):
 def test_who_leaves_before_it_is_accepted_holds_up_nobody_and_leaves_its_place(files):
     """With what it said unread, `ssl` raises what looks like a fault of the listener."""
     peers = Nobodies()
-    door = HttpDoor(App(MemoryDirectory("", [])), [("127.0.0.1", 0)], peers, tls=Tls(*map(str, files)))
+    door = HttpServer(
+        App(MemoryDirectory("", [])), [("127.0.0.1", 0)], peers, tls=TlsAdapter(*map(str, files))
+    )
     for number in range(2 * MAX_EACH):
         with socket.create_connection(door.addresses[0], timeout=20) as gone:
             gone.sendall(b"\x16" * (number % 2))
@@ -181,15 +182,15 @@ def test_who_leaves_before_it_is_accepted_holds_up_nobody_and_leaves_its_place(f
     peers.close()
 
 
-def test_a_client_that_never_speaks_tls_is_left(plain, monkeypatch):
-    monkeypatch.setattr(connection, "HANDSHAKE_SECONDS", 0.2)
+def test_a_client_that_never_speaks_tls_is_left(plain, limit):
+    limit(handshake_seconds=0.2)
     silent, dribbling = plain(), plain()
     dribbling.sendall(b"\x16\x03")
     assert silent.recv(1) == dribbling.recv(1) == b""
 
 
-def test_a_request_that_does_not_end_is_a_timeout(connect, monkeypatch):
-    monkeypatch.setattr(connection, "REQUEST_SECONDS", 0.2)
+def test_a_request_that_does_not_end_is_a_timeout(connect, limit):
+    limit(request_seconds=0.2)
     sock = connect()
     sock.sendall(GET[:10])
     assert sock.recv(1000).startswith(b"HTTP/1.1 408")
@@ -226,8 +227,8 @@ def test_an_answer_without_a_length_ends_with_a_goodbye(connect):
     assert received.endswith(b"version\nlong\n")
 
 
-def test_what_is_said_behind_the_last_answer_is_read_away(connect, monkeypatch):
-    monkeypatch.setattr(connection, "LEAVE_SECONDS", 20)
+def test_what_is_said_behind_the_last_answer_is_read_away(connect, limit):
+    limit(linger_seconds=20)
     sock = connect()
     sock.suppress_ragged_eofs = False
     sock.sendall(GET.replace(b"1.1", b"1.0"))
@@ -274,7 +275,7 @@ def test_what_clients_held_is_free_when_they_have_left(door, plain, connect):
 def test_stop_ends_handshakes_and_transfers(files):
     peers = Peers()
     root = MemoryDirectory("", [MemoryFile("long", LONG)])
-    door = HttpDoor(App(root), [("127.0.0.1", 0)], peers, tls=Tls(*map(str, files)))
+    door = HttpServer(App(root), [("127.0.0.1", 0)], peers, tls=TlsAdapter(*map(str, files)))
     door.start()
     context = ssl.create_default_context(cafile=files[0])
     with socket.create_connection(door.addresses[0], timeout=20) as silent:
@@ -295,7 +296,7 @@ def test_stop_ends_handshakes_and_transfers(files):
 
 def refused(certificate, key):
     with pytest.raises(Unfit) as caught:
-        Tls(str(certificate), str(key))
+        TlsAdapter(str(certificate), str(key))
     return str(caught.value)
 
 
@@ -328,7 +329,7 @@ def test_a_key_that_everybody_can_read_is_refused(files, tmp_path):
     key.chmod(0o644)
     assert refused(files[0], key) == f"{key} has mode 0644, and every user can use it: chmod 600 {key}"
     key.chmod(0o640)
-    Tls(str(files[0]), str(key))
+    TlsAdapter(str(files[0]), str(key))
 
 
 def test_the_key_of_another_certificate_is_refused(files, tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from agents9core.memory import MemoryChat, MemoryDirectory, MemoryFile
 from davserver.app import App
 from davserver.auth.peer_credentials import Peers
-from davserver.server.http_server import HttpDoor
+from davserver.server.http_server import HttpServer
 
 MTIME_NS = 1_700_000_000_000_000_000
 LONG = bytes(range(256)) * 8192
@@ -42,7 +42,7 @@ def http_door() -> Iterator[Served]:
         ],
     )
     peers = Peers()
-    door = HttpDoor(App(root), [("127.0.0.1", 0)], peers)
+    door = HttpServer(App(root), [("127.0.0.1", 0)], peers)
     door.start()
     host, port = door.addresses[0]
     yield Served(f"http://{host}:{port}", root, chat, transcript)

@@ -20,7 +20,7 @@ from agents9core.tree import build_tree
 from davserver.app import App
 from davserver.auth.peer_credentials import Peers
 from davserver.ninep.dialect import DIALECTS
-from davserver.server.http_server import HttpDoor
+from davserver.server.http_server import HttpServer
 from tests.davserver.ninep.conftest import Refused, Talk
 from tests.e2e.machine import Machine
 
@@ -142,7 +142,7 @@ def door_of():
 
         def opened(root):
             peers = Peers()
-            door = HttpDoor(App(root), [("127.0.0.1", 0)], peers)
+            door = HttpServer(App(root), [("127.0.0.1", 0)], peers)
             door.start()
             stack.callback(peers.close)
             stack.callback(door.stop)

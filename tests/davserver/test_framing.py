@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from davserver.http.response import Refusal
-from davserver.server.inbox import MAX_LINES, Inbox
+from davserver.server.framing import MAX_LINES, RequestBuffer
 
 HEAD, BODY = 1000, 100
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n"
@@ -70,33 +70,33 @@ STATUS = {
 
 
 def fed(*data, body_bytes=BODY):
-    inbox = Inbox(HEAD, body_bytes)
+    buffer = RequestBuffer(HEAD, body_bytes)
     for each in data:
-        inbox.feed(each)
-        inbox.is_whole()
-    return inbox
+        buffer.feed(each)
+        buffer.is_whole()
+    return buffer
 
 
-def status_of(inbox):
+def status_of(buffer):
     with pytest.raises(Refusal) as refused:
-        inbox.take()
+        buffer.take()
     return refused.value.answer.status
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_it_is_whole_at_its_last_byte_and_not_before(name):
-    inbox, message = Inbox(HEAD, BODY), CASES[name]
+    buffer, message = RequestBuffer(HEAD, BODY), CASES[name]
     said = []
     for at in range(len(message)):
-        inbox.feed(message[at : at + 1])
-        said.append(inbox.is_whole())
+        buffer.feed(message[at : at + 1])
+        said.append(buffer.is_whole())
     assert said == [False] * (len(message) - 1) + [True]
 
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_it_says_the_same_when_it_comes_at_once_with_more_behind_it(name):
     received = fed(WHOLE[name] + GET).take()
-    assert (received.head.method, received.head.target) == ("GET", "/")
+    assert (received.head.method, received.head.target) == (b"GET", b"/")
     assert received.body == BODIES.get(name, b"")
     assert received.is_cut is (name in CUT)
     assert received == fed(*(WHOLE[name][at : at + 1] for at in range(len(WHOLE[name])))).take()
@@ -104,21 +104,21 @@ def test_it_says_the_same_when_it_comes_at_once_with_more_behind_it(name):
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_breaks_a_rule_is_refused_and_nothing_comes_after_it(name):
-    inbox = fed(REFUSED[name] + GET + b"\r\n")
-    assert [status_of(inbox) for _ in range(2)] == [STATUS.get(name, 400)] * 2
+    buffer = fed(REFUSED[name] + GET + b"\r\n")
+    assert [status_of(buffer) for _ in range(2)] == [STATUS.get(name, 400)] * 2
 
 
 @given(st.sampled_from(sorted(WHOLE)), st.data())
 def test_however_it_is_split(name, data):
     message = WHOLE[name]
     ends = sorted(data.draw(st.sets(st.integers(0, len(message) - 1))))
-    inbox = Inbox(HEAD, BODY)
+    buffer = RequestBuffer(HEAD, BODY)
     for begin, end in zip([0, *ends], ends, strict=False):
-        inbox.feed(message[begin:end])
-        assert not inbox.is_whole()
-    inbox.feed(message[ends[-1] if ends else 0 :])
-    assert inbox.is_whole()
-    assert inbox.take().body == BODIES.get(name, b"")
+        buffer.feed(message[begin:end])
+        assert not buffer.is_whole()
+    buffer.feed(message[ends[-1] if ends else 0 :])
+    assert buffer.is_whole()
+    assert buffer.take().body == BODIES.get(name, b"")
 
 
 @given(st.binary(max_size=3000))
@@ -153,52 +153,52 @@ def test_a_body_that_nobody_hears_is_not_waited_for():
     ],
 )
 def test_who_waits_to_be_called_is_called_once(head, expects):
-    inbox = fed(head)
-    assert not inbox.is_whole()
-    assert [inbox.wants_continue(), inbox.wants_continue()] == [expects, False]
+    buffer = fed(head)
+    assert not buffer.is_whole()
+    assert [buffer.wants_continue(), buffer.wants_continue()] == [expects, False]
 
 
 @pytest.mark.parametrize("chunk", [b"1\r\na\r\n", b"1;" + b"x" * 7000 + b"\r\na\r\n"])
 def test_too_much_between_chunks_is_refused(chunk):
     chunks = (16 << 10) // (len(chunk) - 1)
-    inbox = fed(CHUNKED, chunk * chunks, body_bytes=1 << 16)
-    assert not inbox.is_whole()
-    inbox.feed(chunk)
-    assert inbox.is_whole()
-    assert status_of(inbox) == 413
+    buffer = fed(CHUNKED, chunk * chunks, body_bytes=1 << 16)
+    assert not buffer.is_whole()
+    buffer.feed(chunk)
+    assert buffer.is_whole()
+    assert status_of(buffer) == 413
 
 
 def test_too_many_lines_of_a_head_are_refused():
     lines = b"X: y\r\n" * (MAX_LINES - GET.count(b"\n") - 1)
     for more, status in ((b"", None), (b"X: y\r\n", 431), (b"X: y\r\n" * 5000, 431)):
-        inbox = Inbox(1 << 16, BODY)
-        inbox.feed(GET + lines + more + b"\r\n")
-        assert inbox.is_whole()
+        buffer = RequestBuffer(1 << 16, BODY)
+        buffer.feed(GET + lines + more + b"\r\n")
+        assert buffer.is_whole()
         if status is None:
-            inbox.take()
+            buffer.take()
         else:
-            assert status_of(inbox) == status
+            assert status_of(buffer) == status
 
 
 def test_what_came_is_let_go_of_with_the_connection():
-    inbox = fed(GET)
-    assert inbox.is_begun()
-    inbox.close()
-    assert not inbox.is_begun()
+    buffer = fed(GET)
+    assert buffer.is_begun()
+    buffer.close()
+    assert not buffer.is_begun()
 
 
 def test_an_empty_line_between_requests_is_no_request():
-    inbox = Inbox(HEAD, BODY)
+    buffer = RequestBuffer(HEAD, BODY)
     for data, begun in ((b"", False), (b"\r", False), (b"\n", False), (b"G", True)):
-        inbox.feed(data)
-        assert inbox.is_begun() is begun
+        buffer.feed(data)
+        assert buffer.is_begun() is begun
 
 
 def test_requests_are_read_one_after_the_other():
     names = ("a length", "chunks", "an empty line before it", "no body")
-    inbox = fed(b"".join(WHOLE[name] for name in names))
+    buffer = fed(b"".join(WHOLE[name] for name in names))
     for name in names:
-        assert inbox.is_whole()
-        assert inbox.take().body == BODIES.get(name, b"")
-    assert not inbox.is_whole()
-    assert not inbox.is_begun()
+        assert buffer.is_whole()
+        assert buffer.take().body == BODIES.get(name, b"")
+    assert not buffer.is_whole()
+    assert not buffer.is_begun()

@@ -1,6 +1,6 @@
-"""What a connection has received: the bytes of requests, and whether a whole one is there.
+"""Framing: the bytes that a connection has received, and whether a whole request is there.
 
-    feed(bytes) → a head (`head`), then a body by its length or in chunks → is_whole → take
+    feed(bytes) → a head (`request_head`), then a body by its length or in chunks → is_whole → take
 
 What breaks a rule is whole where it breaks it, so that it is answered at once: `take` raises what it is
 answered with. Pure: it is handed bytes. Source: RFC 9112 sections 2.2, 6 and 7.
@@ -10,10 +10,10 @@ import re
 from typing import NamedTuple
 
 from davserver.http.response import Refusal
-from davserver.server.head import Head, parse_head
+from davserver.server.request_head import Head, parse_head
 
 _HEAD_END = re.compile(rb"\n\r?\n")
-_CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?\r\n", re.DOTALL)
+_CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r\n")
 LINE_BYTES = 8192
 MAX_LINES = 256
 """Of a head. One of 16,000 lines would hold up everybody for as long as hundreds of requests take."""
@@ -31,7 +31,7 @@ class Received(NamedTuple):
     """Whether the body has more than was taken; then nothing that follows can be read."""
 
 
-class Inbox:
+class RequestBuffer:
     """Takes the bytes of requests, of a head at most *head_bytes* and of a body *body_bytes*.
 
     0 for the body takes none, and waits for none.

@@ -1,8 +1,9 @@
 """The head of a request: what it asks for, and where its body ends.
 
 Pure, and strict where leniency lets two servers read one message in two ways: bytes in, a Head out, or a
-Refusal that says what is wrong. Source: RFC 9112 sections 2.2, 3, 5, 6 and 9.3; field names are WSGI's
-(PEP 3333).
+Refusal that says what is wrong. It stands for cheroot's own parser, which folds lines, takes the last of two
+lengths and reads `+5` as one. Source: RFC 9112 sections 2.2, 3, 5, 6 and 9.3; names and values are bytes as
+in `cheroot.server.HTTPRequest`.
 """
 
 import re
@@ -11,24 +12,23 @@ from typing import NamedTuple
 
 from davserver.http.response import Refusal
 
-_REQUEST_LINE = re.compile(r"([!#$%&'*+.^_`|~0-9A-Z-]+) ([!-~\x80-\xff]+) HTTP/([0-9])\.([0-9])", re.ASCII)
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_DIGITS = re.compile(r"[0-9]{1,18}")
-_LENGTH, _CODING = "CONTENT_LENGTH", "HTTP_TRANSFER_ENCODING"
-_ONLY_ONCE = {"HTTP_HOST", _LENGTH, _CODING}
-_WITHOUT_PREFIX = {_LENGTH, "CONTENT_TYPE"}
+_REQUEST_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Z-]+) ([!-~\x80-\xff]+) HTTP/([0-9])\.([0-9])")
+_TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_DIGITS = re.compile(rb"[0-9]{1,18}")
+_LENGTH, _CODING = b"Content-Length", b"Transfer-Encoding"
+_ONLY_ONCE = {b"Host", _LENGTH, _CODING}
 
 
 class Head(NamedTuple):
     """A request, without its body."""
 
-    method: str
-    target: str
-    """As it stands, each byte a character."""
+    method: bytes
+    target: bytes
+    """As it stands."""
     version: str
     """HTTP/1.0 or HTTP/1.1: the one to answer by."""
-    fields: dict[str, str]
-    """By their names in a WSGI environment; those that came several times are one list."""
+    fields: dict[bytes, bytes]
+    """By their names in title case; those that came several times are one list."""
     length: int
     """What Content-Length says; 0 where there is none."""
     is_chunked: bool
@@ -42,14 +42,14 @@ def parse_head(data: bytes) -> Head:
     """Return what a head says, which ends with its empty line. Raises Refusal."""
     if not data.endswith(b"\r\n\r\n"):
         raise Refusal(400, "A line of the head does not end as lines do")
-    lines = data.decode("latin-1").removeprefix("\r\n").split("\r\n")
+    lines = data.removeprefix(b"\r\n").split(b"\r\n")
     match = _REQUEST_LINE.fullmatch(lines[0])
     if match is None:
         raise Refusal(400, "Malformed request line")
     method, target, major, minor = match.groups()
-    if major != "1":
+    if major != b"1":
         raise Refusal(505)
-    version = "HTTP/1.0" if minor == "0" else "HTTP/1.1"
+    version = "HTTP/1.0" if minor == b"0" else "HTTP/1.1"
     fields = _fields(lines[1:-2])
     length, is_chunked = _framing(fields, version)
     return Head(
@@ -60,50 +60,49 @@ def parse_head(data: bytes) -> Head:
         length,
         is_chunked,
         _keeps(fields, version),
-        version == "HTTP/1.1" and fields.get("HTTP_EXPECT", "").lower() == "100-continue",
+        version == "HTTP/1.1" and fields.get(b"Expect", b"").lower() == b"100-continue",
     )
 
 
-def _fields(lines: list[str]) -> dict[str, str]:
-    fields: dict[str, str] = {}
+def _fields(lines: list[bytes]) -> dict[bytes, bytes]:
+    fields: dict[bytes, bytes] = {}
     for line in lines:
-        name, colon, value = line.partition(":")
+        name, colon, value = line.partition(b":")
         if not colon or not _TOKEN.fullmatch(name):
             raise Refusal(400, "Malformed header line")
-        if "\n" in value or "\0" in value or "\r" in value:
+        if b"\n" in value or b"\0" in value or b"\r" in value:
             raise Refusal(400, "Malformed header value")
-        if "_" in name:
+        if b"_" in name:
             continue  # WSGI cannot tell it from one with a dash
-        name, value = _wsgi_name(name), value.strip(" \t")
+        name, value = _titled(name), value.strip(b" \t")
         if name in fields:
             if name in _ONLY_ONCE:
                 raise Refusal(400, "A header that may come once came twice")
-            value = f"{fields[name]}, {value}"
+            value = b"%b, %b" % (fields[name], value)
         fields[name] = value
     return fields
 
 
 @lru_cache(maxsize=256)
-def _wsgi_name(name: str) -> str:
-    name = name.upper().replace("-", "_")
-    return name if name in _WITHOUT_PREFIX else f"HTTP_{name}"
+def _titled(name: bytes) -> bytes:
+    return name.title()
 
 
-def _framing(fields: dict[str, str], version: str) -> tuple[int, bool]:
+def _framing(fields: dict[bytes, bytes], version: str) -> tuple[int, bool]:
     """Return the body's length and whether it comes in chunks (section 6.3)."""
     length, coding = fields.get(_LENGTH), fields.get(_CODING)
     if length is not None and (coding is not None or not _DIGITS.fullmatch(length)):
         raise Refusal(400, "Malformed Content-Length")
     if coding is None or version == "HTTP/1.0":  # to which chunks are unknown (section 6.1)
         return int(length or 0), False
-    if coding.lower() != "chunked":
+    if coding.lower() != b"chunked":
         raise Refusal(501, "The transfer coding is not known")
     return 0, True
 
 
-def _keeps(fields: dict[str, str], version: str) -> bool:
-    tokens = {token.strip() for token in fields.get("HTTP_CONNECTION", "").lower().split(",")}
+def _keeps(fields: dict[bytes, bytes], version: str) -> bool:
+    tokens = {token.strip() for token in fields.get(b"Connection", b"").lower().split(b",")}
     if version == "HTTP/1.0":
         # Where its body ends cannot be told, if it has one in chunks.
-        return "keep-alive" in tokens and "close" not in tokens and _CODING not in fields
-    return "close" not in tokens
+        return b"keep-alive" in tokens and b"close" not in tokens and _CODING not in fields
+    return b"close" not in tokens
