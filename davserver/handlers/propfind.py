@@ -41,7 +41,7 @@ def propfind(node: Node, href: str, environ: dict[str, Any], pieces: Pieces) -> 
     if depth not in ("0", "1", "infinity"):
         raise Refusal(400, "Depth is 0 or 1 here")
     template = _template(parse_asked(_body(environ)))
-    if depth == "infinity":
+    if depth == "infinity" and isinstance(node, Directory):  # a file has nothing below it (section 9.1)
         return _INFINITE
     headers = [("Content-Type", XML)]
     if isinstance(node, Directory) and not environ["REQUEST_URI"].partition("?")[0].endswith("/"):

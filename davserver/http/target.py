@@ -13,7 +13,7 @@ from davserver.http.response import Refusal
 
 _ABSOLUTE = r"https?://((?:\[[^][/?#]*\])?[^][/?#]*)((?:[/?#].*)?)"
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
-_NEVER_A_NAME = {"", ".", ".."}
+_NEVER_A_NAME = {".", ".."}
 
 
 class Target(NamedTuple):
@@ -50,10 +50,8 @@ def parse_target(origin_form: str) -> Target:
     path, _, query = origin_form.partition("?")
     if not path.startswith("/") or "#" in origin_form or "\0" in path or not path.isascii():
         raise Refusal(400, "The request target is not a path")
-    names = path[1:].split("/")
-    slash = names[-1] == ""
-    if slash:
-        names.pop()
+    slash = path.endswith("/")
+    names = [name for name in path.split("/") if name]  # slashes that scripts double mean one
     if "%" in path:
         names = [_decoded(name) for name in names]
     if not _NEVER_A_NAME.isdisjoint(names):

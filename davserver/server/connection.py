@@ -144,6 +144,7 @@ class Connection(HTTPConnection):
         """The request that is not answered to its end."""
         self.environ: dict[str, Any] = {
             **_address_of(sock),
+            "wsgi.url_scheme": server.scheme,
             PEER_ADMITTED: admitted,
             PEER: self.client_id,
             STRANGER: stranger,

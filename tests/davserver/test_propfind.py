@@ -301,3 +301,16 @@ def test_messages_are_in_a_listing_what_they_are_alone(client, tree, inside):
             assert {key: value[:2] for key, value in found.items()} == {
                 key: value[:2] for key, value in alone.items()
             }
+
+
+@pytest.mark.parametrize("depth", [None, "infinity", "0", "1"])
+def test_a_file_has_nothing_below_it_at_any_depth(client, depth):
+    reply = client.ask("PROPFIND", "/file.txt", **({"Depth": depth} if depth else {}))
+    assert reply.status == 207
+    assert list(multistatus(reply)) == ["/file.txt"]
+
+
+def test_doubled_slashes_of_a_script_are_one(client):
+    reply = client.ask("PROPFIND", "//active//claude/", Depth="1")
+    assert list(multistatus(reply)) == ["/active/claude/", "/active/claude/7/"]
+    assert client.get("//file.txt").body == client.get("/file.txt").body
