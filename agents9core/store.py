@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
+import orjson
+
 from agents9core.errors import Denied, Gone, Malformed, NotFound, TreeError, Unavailable
 from agents9core.statx import FileStat, statx
 
@@ -183,10 +185,18 @@ def parse_object(data: bytes, *, first: bool = False) -> dict[str, object] | Non
     """
     text = data.decode("utf-8", "replace").lstrip("\ufeff\0 \t\r\n")
     try:
-        value = json.JSONDecoder().raw_decode(text)[0] if first else json.loads(text)
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        value = _parse_tolerantly(text, first)
+    return value if isinstance(value, dict) else None
+
+
+def _parse_tolerantly(text: str, first: bool) -> object:
+    """Parse what orjson refuses: lone surrogates, NaN, and what comes after an object; None for the rest."""
+    try:
+        return json.JSONDecoder().raw_decode(text)[0] if first else json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
 
 
 def text_of(record: dict[str, object], name: str) -> str | None:

@@ -5,10 +5,11 @@ of them that could not be read.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from os.path import join
 
-import msgspec
+import orjson
 
 from agents9core.errors import TreeError
 from agents9core.facts import line
@@ -23,7 +24,8 @@ OFFSETS_SHOWN = 10
 _INDENT = 12
 
 
-class Rung(msgspec.Struct):
+@dataclass(slots=True)
+class Rung:
     """What one rung of the ladder saw; `transcript` is none, and says what there is to say of the file."""
 
     rung: str
@@ -31,7 +33,8 @@ class Rung(msgspec.Struct):
     saw: list[str]
 
 
-class File(msgspec.Struct):
+@dataclass(slots=True)
+class File:
     """A file of a transcript."""
 
     path: str
@@ -41,7 +44,8 @@ class File(msgspec.Struct):
     """How many bytes from its start belong to the transcript; None: all."""
 
 
-class Transcript(msgspec.Struct):
+@dataclass(slots=True)
+class Transcript:
     """What a session's files hold."""
 
     session: str | None
@@ -56,7 +60,8 @@ class Transcript(msgspec.Struct):
     """Why the files are not read."""
 
 
-class Diagnosis(msgspec.Struct):
+@dataclass(slots=True)
+class Diagnosis:
     """All there is to say about one process."""
 
     pid: int
@@ -128,7 +133,7 @@ class Doctor:
 
 def as_json(diagnoses: Sequence[Diagnosis]) -> str:
     """Return the diagnoses as a JSON array."""
-    return msgspec.json.format(msgspec.json.encode(diagnoses), indent=1).decode()
+    return orjson.dumps(diagnoses, option=orjson.OPT_INDENT_2).decode()
 
 
 def as_text(diagnoses: Sequence[Diagnosis]) -> str:

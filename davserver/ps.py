@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-import msgspec
+import orjson
 
 from agents9core.errors import TreeError
 from agents9core.node import Directory, File
@@ -30,7 +30,7 @@ def anybody(root: Directory) -> bool:
 def as_json(agents: Sequence[Agent]) -> str:
     """Return the agents as a JSON array; `pid` is a number, a fact that does not apply is absent."""
     rows = [{**agent, "pid": int(agent["pid"])} for agent in agents]
-    return msgspec.json.format(msgspec.json.encode(rows), indent=1).decode()
+    return orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode()
 
 
 def as_table(agents: Sequence[Agent]) -> str:

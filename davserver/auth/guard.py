@@ -35,7 +35,7 @@ class Guard:
         """Let the request pass or raise Refusal. *authority* is that of an absolute-form target."""
         is_admitted, stranger = environ.get(PEER_ADMITTED), environ.get(STRANGER)
         if not is_admitted and (self._passwords is None or stranger is None or stranger.name is None):
-            raise Refusal(403, "Only the user who runs this server may read it", ("Connection", "close"))
+            raise Refusal(403, "Only the user who runs this server may read it")
         host = environ.get("HTTP_HOST")
         if host is None and environ["SERVER_PROTOCOL"] != "HTTP/1.0":
             raise Refusal(400, "There is no Host header")

@@ -9,11 +9,12 @@ Each look walks to the chat anew, so whatever has become of it is seen. Nothing 
 ends the turn (`environ`). Those who wait are counted, since each is a connection and a descriptor.
 """
 
-import json
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+
+import orjson
 
 from agents9core.node import Chat, Columns, Messages
 from davserver.handlers.listing import message_objects
@@ -118,7 +119,7 @@ def _place(asked: Asked, rows: Messages) -> tuple[str | None, int]:
 
 
 def _reset(transcript: str) -> bytes:
-    data = json.dumps({"transcript": transcript})
+    data = orjson.dumps({"transcript": transcript}).decode()
     return f"event: reset\nid: {transcript}/\ndata: {data}\n\n".encode()
 
 

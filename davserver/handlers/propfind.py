@@ -18,7 +18,7 @@ from agents9core.node import Chat, Directory, File, Node, Row
 from davserver.handlers.multistatus import DECLARATION, LIVE, LONGEST_NAMES, Template, TooLong
 from davserver.handlers.pieces import Pieces
 from davserver.handlers.rows import slices
-from davserver.http.environ import MAX_BODY_BYTES
+from davserver.http.environ import MAX_BODY_BYTES, request_uri
 from davserver.http.response import XML, Answer, Refusal, begun, whole
 
 _INFINITE = Answer(
@@ -44,7 +44,7 @@ def propfind(node: Node, href: str, environ: dict[str, Any], pieces: Pieces) -> 
     if depth == "infinity" and isinstance(node, Directory):  # a file has nothing below it (section 9.1)
         return _INFINITE
     headers = [("Content-Type", XML)]
-    if isinstance(node, Directory) and not environ["REQUEST_URI"].partition("?")[0].endswith("/"):
+    if isinstance(node, Directory) and not request_uri(environ).partition("?")[0].endswith("/"):
         headers.append(("Content-Location", href + "/"))  # section 5.2
     chunks = _multistatus(node, href, template, pieces if depth == "1" else None)
     return Answer(207, headers, begun(chunks))
@@ -52,8 +52,10 @@ def propfind(node: Node, href: str, environ: dict[str, Any], pieces: Pieces) -> 
 
 def _body(environ: dict[str, Any]) -> bytes:
     """Return the body; of one that was not called for, as it says that it is too long, nothing has come."""
-    _check_length(int(environ.get("CONTENT_LENGTH", 0)))
-    body: bytes = environ["wsgi.input"].read(MAX_BODY_BYTES + 1)
+    length = int(environ.get("CONTENT_LENGTH") or 0)
+    _check_length(length)
+    count = MAX_BODY_BYTES + 1 if environ.get("wsgi.input_terminated") else length
+    body: bytes = environ["wsgi.input"].read(count)
     return body
 
 

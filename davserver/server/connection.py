@@ -151,7 +151,10 @@ class Connection(HTTPConnection):
             WAKE: self._wake,
         }
         """What the environment of each request has of the connection."""
-        body_bytes = MAX_BODY_BYTES + 1 if admitted or server.hears_strangers else 0
+        is_known = stranger is not None and stranger.name is not None
+        self.is_heard = admitted or (server.hears_strangers and is_known)
+        """Whether a response can be another than a refusal; else its body is not read, and it is the last."""
+        body_bytes = (MAX_BODY_BYTES + 1) * self.is_heard
         sock.settimeout(0)
         wrapped, self.ssl_env = server.ssl_adapter.wrap(sock) if server.ssl_adapter else (sock, {})
         self._tls = wrapped if isinstance(wrapped, TlsSocket) else None

@@ -28,6 +28,7 @@ _ALWAYS: dict[str, Any] = {
     "wsgi.multithread": True,
     "wsgi.multiprocess": False,
     "wsgi.run_once": False,
+    "wsgi.input_terminated": True,  # it ends where the body ends, also of one in chunks
 }
 _WITHOUT_PREFIX = {"CONTENT_LENGTH", "CONTENT_TYPE"}
 

@@ -35,7 +35,7 @@ class Request(HTTPRequest):
         self.request_protocol, self.response_protocol = head.version.encode(), head.version
         self.inheaders = head.fields
         self.chunked_read = head.is_chunked
-        self.close_connection = not head.keeps or is_cut
+        self.close_connection = not head.keeps or is_cut or not self.conn.is_heard
         self.rfile = io.BytesIO(body)
         self.ready = True
 
@@ -50,17 +50,16 @@ class Request(HTTPRequest):
         Unlike cheroot's it names no server, keeps a connection after a 413 whose request was read to its
         end, and raises ValueError for a header that holds the end of a line.
         """
-        said = {name.lower(): value for name, value in self.outheaders}
-        self.close_connection = self.close_connection or said.get(b"connection") == b"close"
-        if self.has_body and b"content-length" not in said:
+        is_sized = any(name.lower() == b"content-length" for name, _ in self.outheaders)
+        if self.has_body and not is_sized:
             if self.response_protocol == "HTTP/1.1":
                 self.chunked_write = True
                 self.outheaders.append((b"Transfer-Encoding", b"chunked"))
             else:
                 self.close_connection = True
-        if self.close_connection and b"connection" not in said:
+        if self.close_connection:
             self.outheaders.append((b"Connection", b"close"))
-        elif not self.close_connection and self.response_protocol == "HTTP/1.0":
+        elif self.response_protocol == "HTTP/1.0":
             self.outheaders.append((b"Connection", b"keep-alive"))
         self.conn.wfile.write(_head(self.status, self.outheaders))
 
