@@ -7,7 +7,7 @@ import orjson
 from agents9core.errors import TreeError
 from agents9core.node import Directory, File
 
-_FACTS = ("session", "via", "status", "cwd", "title")
+_FACTS = ("session", "via", "status", "waitingfor", "cwd", "title")
 _FACT_BYTES = 1 << 16
 
 Agent = dict[str, str]

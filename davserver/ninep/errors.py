@@ -74,6 +74,13 @@ class BadOffset(ProtocolError):
     ename = "bad offset in directory read"
 
 
+class NoRoom(ProtocolError):
+    """A read of a directory has no room for the next entry; no bytes would say that it has ended."""
+
+    errno = errno.EINVAL
+    ename = "Invalid argument"
+
+
 class NotSupported(ProtocolError):
     """The dialect, or this tree, has no such operation."""
 

@@ -11,13 +11,13 @@ from itertools import accumulate
 
 from agents9core.node import Directory, Row
 from davserver.ninep.entries import SHARED, SLICE_ROWS, Pack
-from davserver.ninep.errors import BadOffset
+from davserver.ninep.errors import BadOffset, NoRoom
 
 
 class Listing:
     """A directory that was opened, and how far it has been read."""
 
-    __slots__ = ("_directory", "_index", "_members", "_offset", "_packed")
+    __slots__ = ("_directory", "_index", "_left", "_members", "_offset", "_packed")
 
     def __init__(self, directory: Directory) -> None:
         self._directory = directory
@@ -26,27 +26,35 @@ class Listing:
         """The slice that was read last, and where it begins."""
         self._index = 0
         self._offset = 0
+        self._left = 0
+        """What the last read left of its room: Linux asks for the rest of its buffer until nothing comes."""
 
     def from_offset(self, offset: int, room: int, pack: Pack) -> bytes:
         """Return whole entries of at most *room* bytes from byte *offset*: 0, or where the last read ended.
 
-        b"" at the end, and also when *room* is too small for one; the next read then goes on. Raises
-        BadOffset, Gone, TooLarge.
+        b"" at the end, and when *room* is what the last read left and too small for one: the next read then
+        goes on. Raises BadOffset, NoRoom, Gone, TooLarge.
         """
         if offset == 0:
             self._index = 0
         elif offset != self._offset:
             raise BadOffset(f"{offset}, not 0 or {self._offset}")
-        data, self._index = self._fill(self._look(fresh=offset == 0), self._index, room, pack)
-        self._offset = offset + len(data)
+        members = self._look(fresh=offset == 0)
+        data, index = self._fill(members, self._index, room, pack)
+        if not data and (offset == 0 or room != self._left) and self._from(members, index, pack):
+            raise NoRoom(f"{room} bytes are too few for an entry")
+        self._index, self._offset, self._left = index, offset + len(data), room - len(data)
         return data
 
     def from_cookie(self, cookie: int, room: int, pack: Pack) -> bytes:
         """Return whole entries of at most *room* bytes from *cookie*: 0, or one that an earlier entry gave.
 
-        b"" as for `from_offset`. Raises Gone, TooLarge.
+        b"" at the end. Raises NoRoom, Gone, TooLarge.
         """
-        data, _ = self._fill(self._look(fresh=cookie == 0), cookie, room, pack)
+        members = self._look(fresh=cookie == 0)
+        data, index = self._fill(members, cookie, room, pack)
+        if not data and self._from(members, index, pack):
+            raise NoRoom(f"{room} bytes are too few for an entry")
         return data
 
     def _look(self, *, fresh: bool) -> Sequence[Row]:

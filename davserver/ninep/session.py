@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from agents9core.errors import IsADirectory, NotADirectory, NotFound, ReadOnly, TreeError
+from agents9core.errors import IsADirectory, NotADirectory, ReadOnly, TreeError
 from agents9core.node import Directory
 from davserver.ninep import dialect as dialects
 from davserver.ninep import limits, quick, shape
@@ -209,10 +209,12 @@ class Session:
         self._check_new(message.fid)
         if message.afid != m.NOFID:
             raise UnknownFid(f"afid {message.afid}")
-        if message.aname not in ("", "/"):
-            raise NotFound(message.aname)
-        stat = self._root.node.stat()
-        self.fids[message.fid] = Fid(self._root)
+        place = self._root
+        for name in message.aname.split("/"):
+            if name not in ("", "."):
+                place, _ = place.step(name)
+        stat = place.node.stat()
+        self.fids[message.fid] = Fid(Place(place.node, None))
         return m.Rattach(message.tag, shape.qid(stat))
 
     def _flush(self, message: m.Tflush) -> Message:

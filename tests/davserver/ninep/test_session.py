@@ -104,6 +104,22 @@ def test_attach_to_the_one_tree(talk, aname):
     assert talk.call(talk.attach_message(7, aname=aname))
 
 
+@pytest.mark.parametrize("aname", ["/chat", "chat", "//chat/", "./chat", "/../chat/../chat"])
+def test_attach_to_a_path(talk, aname):
+    talk.attach(7)
+    there = talk.walk(7, 2, "chat").wqid
+    assert talk.call(talk.attach_message(8, aname=aname)).qid == there[-1]
+    talk.walk(8, 9, "..")
+    assert talk.walk(9, 12, "00000001-user").wqid
+    assert talk.walk(8, 10, "00000001-user").wqid == talk.walk(2, 11, "00000001-user").wqid
+
+
+@pytest.mark.parametrize("aname", ["/chat/none", "/version/x", "/chat\0"])
+def test_attach_to_a_path_that_is_not_there_is_refused(talk, aname):
+    assert talk.refusal(talk.attach_message(8, aname=aname)) in (errno.ENOENT, errno.ENOTDIR, errno.EPROTO)
+    assert talk.refusal(talk.stat_message(8)) == errno.EBADF
+
+
 def test_attach_to_an_unknown_tree_is_refused(talk):
     assert talk.refusal(talk.attach_message(7, aname="/other")) == errno.ENOENT
     assert talk.refusal(talk.stat_message(7)) == errno.EBADF
@@ -580,19 +596,45 @@ def test_entries_are_whole_whatever_the_count(talk, count):
     assert len(talk.list_all(1, count)) == 40
 
 
-def test_a_count_too_small_for_an_entry_gives_nothing_and_the_next_read_goes_on(talk):
+@pytest.mark.parametrize("first", [300, 1000])
+@pytest.mark.parametrize("count", [0, 1, 20])
+def test_a_count_too_small_for_an_entry_is_no_end_and_the_next_read_goes_on(talk, first, count):
     talk.reach(1, "chat")
-    first, position = talk.list_some(1, 0, 300)
-    nothing, same = talk.list_some(1, position, 20)
-    assert (nothing, same) == ([], position)
+    before, position = talk.list_some(1, 0, first)
+    assert talk.refusal(talk.list_message(1, position, count)) == errno.EINVAL
     rest, _ = talk.list_some(1, position, 60_000)
-    assert len(first) + len(rest) == 40
+    assert len(before) + len(rest) == 40
 
 
-def test_a_count_too_small_at_the_start(talk):
+@pytest.mark.parametrize("count", [0, 10, 30])
+def test_a_count_too_small_at_the_start(talk, count):
     talk.reach(1, "chat")
-    assert talk.list_some(1, 0, 10) == ([], 0)
+    assert talk.refusal(talk.list_message(1, 0, count)) == errno.EINVAL
     assert len(talk.list_all(1)) == 40
+
+
+@pytest.mark.parametrize("count", [300, 500, 1000])
+def test_linux_fills_the_rest_of_its_buffer(talk, count):
+    """Its 9P2000 and .u ask for what the last read left; an error would hide the whole directory."""
+    if talk.linux:
+        return
+    talk.reach(1, "chat")
+    names, position = [], 0
+    while True:
+        room = count
+        while room and (got := talk.list_some(1, position, room))[0]:
+            room -= got[1] - position
+            position = got[1]
+            names += [entry.name for entry in got[0]]
+        if room == count:
+            break
+    assert len(names) == 40
+
+
+def test_an_empty_directory_has_ended_whatever_the_count(talk, chat):
+    talk.reach(1, "chat")
+    _, end = talk.list_some(1, 0, 60_000)
+    assert talk.list_some(1, end, 3) == ([], end)
 
 
 def test_the_end_is_stable(talk):
