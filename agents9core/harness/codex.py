@@ -15,9 +15,10 @@ from typing import NamedTuple
 from agents9core.errors import TreeError
 from agents9core.harness.codex_agents import Families, subagents
 from agents9core.harness.codex_argv import Invocation, is_daemon, parse_argv, uses_daemon
+from agents9core.harness.codex_turns import Turns
 from agents9core.harness.names import ThreadNames
 from agents9core.harness.rollout import Rollout, Rollouts, born_ms, exists, parse_uuid
-from agents9core.harness.threads import Choice, Held, Key, Thread, Tui, assign, choose, doubts, why_none
+from agents9core.harness.threads import Held, Key, Thread, Tui, assign, choose, why_none
 from agents9core.lock import Locks, read_locks
 from agents9core.process import OpenFile, Process, ProcessTable, without_deleted
 from agents9core.remembered import Lately, Remembered
@@ -78,6 +79,14 @@ class Home:
                 found[thread] = stat.mtime_ns
         return found
 
+    def opened_ns(self, thread: str) -> int:
+        """Return when a thread's lock was made; 0: it has none."""
+        try:
+            stat = self.locks.look((f"{thread}.lock",))
+        except (TreeError, OSError):
+            return 0
+        return stat.mtime_ns if stat.is_regular else 0
+
 
 class _Look(NamedTuple):
     """What all terminal interfaces of one home have of its daemon, at one time."""
@@ -97,10 +106,7 @@ class Codex:
         self._table = table
         self._lock = threading.Lock()
         self._homes: Remembered[str, Home] = Remembered()
-        self._choices: Remembered[Key, Choice] = Remembered()
-        self._given: Remembered[Key, Choice] = Remembered()
-        self._doubted: Remembered[str, dict[str, frozenset[Tui]]] = Remembered()
-        """By home: the TUIs that each thread of its daemon may be of."""
+        self._turns = Turns()
         self._looks: Remembered[str, _Look] = Remembered()
         self._kept: Lately[tuple[str, str], Rollout] = Lately()
         self._subagent_names: Remembered[tuple[str, str], dict[str, str]] = Remembered()
@@ -117,7 +123,7 @@ class Codex:
         if is_daemon(asked):
             steps = (*held.steps, "daemon: this is the shared one; each thread is its TUI's")
             return Session(via="none", threads=_sessions(place, held), steps=steps)
-        thread = self._chosen(process, held)
+        thread = self._chosen(place, held)
         if thread is not None:
             threads = _sessions(place, held) if len(held.threads()) > 1 else ()
             steps = (*held.steps, "daemon: not asked")
@@ -185,15 +191,19 @@ class Codex:
                 home = self._homes[path] = Home(path)
             return home
 
-    def _chosen(self, process: Process, held: Held) -> Thread | None:
-        key = (process.pid, process.start)
-        with self._lock:
-            choice = choose(self._choices.get(key), held)
-            if choice is None:
-                self._choices.pop(key, None)
-                return None
-            self._choices[key] = choice
-        return held.threads()[choice.thread]
+    def _chosen(self, home: Home, held: Held) -> Thread | None:
+        """Return the thread that a process is in. When turns began is asked where it has several alone."""
+        several = len(held.threads()) > 1
+        by_fd, by_lock = (
+            {id: self._dated(home, thread) if several else thread for id, thread in threads.items()}
+            for threads in (held.by_fd, held.by_lock)
+        )
+        chosen = choose(Held(by_fd, by_lock, ()))
+        return held.threads()[chosen] if chosen else None
+
+    def _dated(self, home: Home, thread: Thread) -> Thread:
+        turn_ns = self._turns.last_ns(thread.rollout) if thread.rollout else 0
+        return thread._replace(turn_ns=turn_ns, opened_ns=home.opened_ns(thread.id))
 
     def _held(self, process: Process, home: Home, locks: Locks) -> Held:
         files = process.open_files()
@@ -262,24 +272,12 @@ class Codex:
                 threads |= self._held(peer, home, locks).threads()
             elif uses_daemon(command) and not self._held(peer, home, locks).threads():
                 tuis.append(self._tui(peer, command))
-        with self._lock:
-            before = self._doubted.get(home.path, {})
-            given = assign(tuis, threads.values(), self._given, before)
-            self._doubted[home.path] = doubts(tuis, threads.values(), given, before)
-            self._keep(given, tuis, threads)
-        found = {key: threads[choice.thread] for key, choice in given.items()}
-        without = [tui for tui in tuis if tui.key not in given]
+        threads = {id: thread._replace(opened_ns=home.opened_ns(id)) for id, thread in threads.items()}
+        given = assign(tuis, threads.values())
+        found = {key: threads[id] for key, id in given.items() if threads[id].header is not None}
+        without = [tui for tui in tuis if tui.key not in found]
         why = {tui.key: why_none(tui, tuis, threads.values(), given) for tui in without}
         return _Look(began, frozenset(tui.key for tui in tuis), threads, found, why)
-
-    def _keep(self, given: Mapping[Key, Choice], tuis: list[Tui], threads: Mapping[str, Thread]) -> None:
-        """Remember which thread each TUI has; of one that may have left a thread that is open, no more."""
-        for tui in tuis:
-            known = self._given.get(tui.key)
-            if tui.key in given:
-                self._given[tui.key] = given[tui.key]
-            elif known and known.thread in threads:
-                del self._given[tui.key]
 
     def _tui(self, process: Process, asked: Invocation) -> Tui:
         named = parse_uuid(asked.words[0]) if asked.command == "resume" and asked.words else None
@@ -288,7 +286,7 @@ class Codex:
             started_ms=self._table.started_ns(process.start) // 1_000_000,
             directory=_directory(process, asked),
             resumes=named,
-            starts_new=asked.command != "resume",
+            picks=asked.command == "resume" and not asked.words and "--last" not in asked.options,
         )
 
 

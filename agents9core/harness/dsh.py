@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from agents9core.errors import TreeError
 from agents9core.harness import node
-from agents9core.harness.threads import Choice, Held, Key, Thread, choose
+from agents9core.harness.threads import Held, Thread, choose
 from agents9core.lock import read_locks
 from agents9core.process import OpenFile, Process, ProcessTable
 from agents9core.remembered import Remembered
@@ -121,7 +121,6 @@ class Dsh:
     def __init__(self, table: ProcessTable) -> None:
         self._table = table
         self._lock = threading.Lock()
-        self._choices: Remembered[Key, Choice] = Remembered()
         self._headers: Remembered[tuple[str, object], Header] = Remembered()
 
     def resolve(self, process: Process, home: str, _peers: object = None) -> Session:
@@ -135,7 +134,7 @@ class Dsh:
             steps.append("lock: not asked")
         else:
             found = {one.place.path: one for one in self._by_lock(process, home, steps)}
-        chosen = self._chosen(process, found)
+        chosen = _chosen(found)
         if chosen is None:
             return Session(via="none", steps=tuple(steps))
         steps += _said(chosen)
@@ -170,17 +169,6 @@ class Dsh:
         path = place.transcript()
         one = self._looked("kept", place, path)[0] if path else None
         return one if one and _is_plain(one) else None
-
-    def _chosen(self, process: Process, found: Mapping[str, Open]) -> Open | None:
-        threads = {path: Thread(path, one.via, one.written_ns) for path, one in found.items()}
-        key = (process.pid, process.start)
-        with self._lock:
-            choice = choose(self._choices.get(key), Held(threads, {}, ()))
-            if choice is None:
-                self._choices.pop(key, None)
-                return None
-            self._choices[key] = choice
-        return found[choice.thread]
 
     def _by_fd(self, files: Iterable[OpenFile], steps: list[str]) -> Iterator[Open]:
         for file in files:
@@ -267,6 +255,12 @@ def parse_header(data: bytes) -> Header | None:
         own=record.get("origin") != "subagent",
         started_ns=_milliseconds(record.get("createdAt")) * 1_000_000,
     )
+
+
+def _chosen(found: Mapping[str, Open]) -> Open | None:
+    threads = {path: Thread(path, one.via, one.written_ns) for path, one in found.items()}
+    chosen = choose(Held(threads, {}, ()))
+    return found[chosen] if chosen else None
 
 
 def _milliseconds(value: object) -> int:

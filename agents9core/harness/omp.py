@@ -4,10 +4,9 @@ The ladder: the transcript that the process holds open (from its second write on
 terminal; the newest in the directory of its cwd, where that can only be its. Seen in 18.2.3; docs/FORMATS.md.
 """
 
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -34,10 +33,10 @@ from agents9core.harness.omp_store import (
 )
 from agents9core.harness.omp_terminal import Note, read_note, terminal_of
 from agents9core.harness.rollout import born_ms, parse_uuid
-from agents9core.harness.sharing import Doubt, Wish, doubts, share_out, without_doubted
-from agents9core.harness.threads import Choice, Held, Key, Thread, choose
+from agents9core.harness.sharing import Wish, share_out
+from agents9core.harness.threads import Held, Key, Thread, choose
 from agents9core.process import OpenFile, Process, ProcessTable, without_deleted
-from agents9core.remembered import Lately, Remembered
+from agents9core.remembered import Lately
 from agents9core.session import Session, Source
 
 Peers = Callable[[], Iterable[tuple[Process, str]]]
@@ -127,11 +126,8 @@ class Omp:
         self._table = table
         self._heads = Heads()
         self._models = Models()
-        self._lock = threading.Lock()
-        self._choices: Remembered[Key, Choice] = Remembered()
         self._kept: Lately[tuple[str, str], Transcript] = Lately()
         self._look = _Look(float("-inf"), {}, {})
-        self._doubted: frozenset[Doubt] = frozenset()
 
     def resolve(self, process: Process, home: str, peers: Peers) -> Session:
         """Return the session of a process."""
@@ -245,13 +241,8 @@ class Omp:
     def _chosen(self, seen: _Seen) -> Transcript | None:
         """Return which of the transcripts that it holds open a process is in: codex's rule."""
         threads = {path: Thread(path, "fd", written) for path, (_, written) in seen.held.items()}
-        with self._lock:
-            choice = choose(self._choices.get(seen.key), Held(threads, {}, ()))
-            if choice is None:
-                self._choices.pop(seen.key, None)
-                return None
-            self._choices[seen.key] = choice
-        return seen.held[choice.thread][0]
+        chosen = choose(Held(threads, {}, ()))
+        return seen.held[chosen][0] if chosen else None
 
     # terminal
 
@@ -303,22 +294,19 @@ class Omp:
         given = _share_notes(waiting, held)
         taken = held | {transcript.full_path for _, transcript in given.values()}
         rest = [one for one in waiting if one.key not in given]
-        given |= self._share_directories(rest, taken, everybody)
+        given |= self._share_directories(rest, taken)
         for one in waiting:
             if one not in rest:
                 one.steps.append("dir: not asked")
         return _Look(began, given, {one.key: one.steps for one in waiting})
 
-    def _share_directories(
-        self, rest: list[_Seen], taken: set[str], here: Collection[Key]
-    ) -> dict[Key, tuple[str, Transcript]]:
+    def _share_directories(self, rest: list[_Seen], taken: set[str]) -> dict[Key, tuple[str, Transcript]]:
         found: dict[str, Transcript] = {}
         wishes = []
         for one in rest:
             files = [(path, born) for path, born, found[path] in self._candidates(one) if path not in taken]
             wishes.append(Wish(one.key, self._started_ns(one.process) // 1_000_000, tuple(files)))
-        self._doubted = doubts(wishes, self._doubted, here)
-        given = without_doubted(share_out(wishes), self._doubted, here)
+        given = share_out(wishes)
         for one, wish in zip(rest, wishes, strict=True):
             one.steps.append(f"dir: {_said(one, wish, given)}")
         return {key: ("dir", found[path]) for key, path in given.items()}

@@ -1,7 +1,6 @@
 """Who has which file, where nothing but time and place tells. Pure."""
 
-from collections.abc import Collection, Mapping
-from itertools import permutations
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from agents9core.harness.threads import Key
@@ -14,32 +13,6 @@ class Wish(NamedTuple):
     started_ms: int
     files: tuple[tuple[str, int | None], ...]
     """The newest first: its path, and when it was born (milliseconds since 1970, None: unknown)."""
-
-
-class Doubt(NamedTuple):
-    """A file that fitted two processes at one time."""
-
-    path: str
-    key: Key
-    other: Key
-
-
-def doubts(wishes: list[Wish], before: Collection[Doubt], here: Collection[Key]) -> frozenset[Doubt]:
-    """Return which files fit two processes, or did *before*: as long as one of the two is *here*."""
-    now = {
-        Doubt(path, one.key, other.key)
-        for one, other in permutations(wishes, 2)
-        for path in dict(one.files).keys() & dict(other.files).keys()
-    }
-    return frozenset(now.union(doubt for doubt in before if doubt.key in here))
-
-
-def without_doubted(
-    given: Mapping[Key, str], doubted: Collection[Doubt], here: Collection[Key]
-) -> dict[Key, str]:
-    """Return what was given, without what was in doubt between the process and one that has ended."""
-    doubtful = {(doubt.key, doubt.path) for doubt in doubted if doubt.other not in here}
-    return {key: path for key, path in given.items() if (key, path) not in doubtful}
 
 
 def share_out(wishes: list[Wish]) -> dict[Key, str]:

@@ -12,10 +12,34 @@ settings.load_profile("core")
 
 
 @pytest.fixture
-def every_look_is_fresh(monkeypatch):
-    """Let the resolver use no answer twice."""
+def counts_looks():
+    """Says that a test counts what is looked at, so that no second server may look as well."""
+
+
+@pytest.fixture
+def every_look_is_fresh(monkeypatch, request):
+    """Let the resolver use no answer twice, and hold each to the law: a server that was just started, and
+    has seen nothing, says the same.
+    """
     monkeypatch.setattr(resolver_module, "REUSE_SECONDS", -1)
     monkeypatch.setattr(resolver_module, "_SCAN_SHARE", 0)
+    if "counts_looks" in request.fixturenames:
+        return
+    real = Resolver.session
+
+    def session(self, agent):
+        answer = real(self, agent)
+        fresh = Resolver(self._table.root, self.roots)
+        again = real(fresh, fresh.agent(agent.harness, agent.pid))
+        assert _told(again) == _told(answer), "a server that was just started says something else"
+        return answer
+
+    monkeypatch.setattr(Resolver, "session", session)
+
+
+def _told(session):
+    """Return what an answer says of who is in what; files are looked for once a second."""
+    return session._replace(sources=(), missing_base=None, threads=tuple(map(_told, session.threads)))
 
 
 @pytest.fixture

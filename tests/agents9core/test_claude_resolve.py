@@ -705,6 +705,7 @@ def test_clear_moves_to_the_new_session(proc, put, home):
     assert transcripts(resolver.session(agent)) == [str(chat)]
 
 
+@pytest.mark.usefixtures("counts_looks")
 def test_the_place_is_remembered_until_it_is_gone(proc, put, home, monkeypatch):
     put()
     resolver = Resolver(str(proc.root))

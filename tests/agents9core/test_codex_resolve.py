@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from datetime import UTC, datetime
 from itertools import pairwise
 
 import pytest
@@ -15,7 +16,7 @@ from agents9core.harness import codex, codex_argv
 from agents9core.harness import rollout as rollout_module
 from agents9core.harness.names import ThreadNames
 from agents9core.harness.rollout import born_ms, parse_header, parse_uuid
-from agents9core.harness.threads import Choice, Held, Thread, choose
+from agents9core.harness.threads import Held, Thread, choose
 from agents9core.process import ProcessTable
 from agents9core.resolver import Resolver
 from agents9core.zst import LARGEST, inflate
@@ -475,6 +476,14 @@ def age(path, seconds):
     os.utime(path, (when, when))
 
 
+def opened(home, thread, seconds):
+    """Let a thread have been opened so many seconds after NOON: its lock is made then."""
+    path = home.lock(thread)
+    when = NOON_MS / 1000 + seconds
+    os.utime(path, (when, when))
+    return path
+
+
 def test_of_several_the_one_written_last(put, home, resolve):
     paths = {id_: home.rollout(id_) for id_ in (A, B, C)}
     for id_, seconds in ((A, 300), (B, 100), (C, 200)):
@@ -483,22 +492,88 @@ def test_of_several_the_one_written_last(put, home, resolve):
     assert said(resolve()) == ("fd", B)
 
 
-def test_it_stays_while_others_are_written(put, home, resolve):
-    first, second = home.rollout(A), home.rollout(B)
-    age(second, 100)
+def begin(path, seconds, kind="turn_context"):
+    """Let a turn begin in a rollout, so many seconds after NOON; then the file is written on."""
+    when = datetime.fromtimestamp(NOON_MS / 1000 + seconds, UTC).isoformat().replace("+00:00", "Z")
+    record = {"timestamp": when, "type": kind, "payload": {"turn_id": "t"}}
+    if kind != "turn_context":
+        record = {"timestamp": when, "type": "event_msg", "payload": {"type": kind}}
+    with path.open("a") as rollout:
+        rollout.write(json.dumps(record) + "\n")
+        rollout.write(json.dumps({"timestamp": when, "type": "response_item", "payload": {}}) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("kind", ["turn_context", "task_started", "turn_started"])
+def test_the_one_in_which_a_turn_began_last_counts(put, home, resolve, kind):
+    """A left thread may go on to be written: its turn began before."""
+    paths = {id_: begin(home.rollout(id_), seconds, kind) for id_, seconds in ((A, 30), (B, 90), (C, 60))}
+    put(fds=dict(enumerate(paths.values(), 10)))
+    for id_, ages in ((A, 1), (B, 500), (C, 100)):
+        age(paths[id_], ages)
+    assert resolve().id == B
+    begin(paths[A], 120, kind)
+    assert resolve().id == A
+    with paths[C].open("a") as rollout:
+        rollout.write('{"type":"event_msg","payload":{"type":"task_complete"}}\n' * 3)
+    assert resolve().id == A
+    begin(paths[C], 180, kind)
+    assert resolve().id == C
+
+
+def test_a_thread_that_is_opened_again_is_the_one(put, proc, home, resolve):
+    """`/new` and `/resume` within one process: a thread's lock is made anew when it is opened."""
+    first, second = begin(home.rollout(A), 1), begin(home.rollout(B), 100)
+    put(fds={12: first, 13: second})
+    opened(home, A, 0), opened(home, B, 90)
+    assert resolve().id == B
+    opened(home, A, 150)
+    assert resolve().id == A
+    begin(second, 200)
+    assert resolve().id == B
+
+
+def test_threads_that_were_opened_at_once_were_opened_by_a_program(put, home, resolve):
+    first, second = begin(home.rollout(A), 50), begin(home.rollout(B), 20)
+    put(fds={12: first, 13: second})
+    opened(home, A, 100), opened(home, B, 100.3)
+    assert resolve().id == A
+
+
+@pytest.mark.parametrize("length", [10, 300_000, 3_000_000])
+def test_a_turn_is_found_behind_long_lines(put, home, resolve, length):
+    first, second = begin(home.rollout(A), 50), begin(home.rollout(B), 20)
+    for path in (first, second):
+        with path.open("a") as rollout:
+            rollout.write(json.dumps({"type": "response_item", "payload": {"text": "x" * length}}) + "\n")
+            rollout.write(
+                json.dumps({"payload": {"text": '{"type":"turn_context"}' * 9}, "type": "x"}) + "\n"
+            )
     put(fds={12: first, 13: second})
     assert resolve().id == A
-    age(first, 200)
-    age(second, 1)
+
+
+def test_a_turn_that_is_being_written_is_seen_when_it_is_whole(put, home, resolve):
+    first, second = begin(home.rollout(A), 50), begin(home.rollout(B), 20)
+    put(fds={12: first, 13: second})
     assert resolve().id == A
-
-
-def test_it_moves_to_one_that_is_opened(put, proc, home, resolve):
-    put(fds={12: home.rollout(B)})
+    when = datetime.fromtimestamp(NOON_MS / 1000 + 90, UTC).isoformat()
+    line = json.dumps({"timestamp": when, "type": "turn_context", "payload": {}})
+    with second.open("a") as rollout:
+        rollout.write(line[:40])
+        rollout.flush()
+        assert resolve().id == A
+        rollout.write(line[40:] + "\n")
     assert resolve().id == B
-    old = home.rollout(A)
-    age(old, 5000)
-    proc.open(611, 13, old)
+
+
+@pytest.mark.parametrize(
+    "line", [b"\xff\n", b'{"type":"turn_context"}\n', b'{"timestamp":7,"type":"turn_context"}\n']
+)
+def test_a_damaged_turn_is_none(put, home, resolve, line):
+    first, second = begin(home.rollout(A), 50), begin(home.rollout(B), 20)
+    second.write_bytes(second.read_bytes() + line)
+    put(fds={12: first, 13: second})
     assert resolve().id == A
 
 
@@ -507,18 +582,6 @@ def test_it_does_not_move_to_a_subagent_s(put, proc, home, resolve):
     assert resolve().id == A
     proc.open(611, 13, home.rollout(B, **SUBAGENT))
     assert resolve().id == A
-
-
-def test_it_moves_on_when_it_is_closed(put, proc, home, resolve):
-    paths = {id_: home.rollout(id_) for id_ in (A, B, C)}
-    for id_, seconds in ((A, 300), (B, 100), (C, 200)):
-        age(paths[id_], seconds)
-    put(fds={10: paths[A], 11: paths[B], 12: paths[C]})
-    assert resolve().id == B
-    proc.close(611, 11)
-    assert resolve().id == C
-    proc.open(611, 11, paths[B])
-    assert resolve().id == B
 
 
 def test_a_process_with_several_has_them_all_as_threads(put, home, resolve):
@@ -531,28 +594,15 @@ def test_a_process_with_one_has_no_threads(put, home, resolve):
     assert resolve().threads == ()
 
 
-def test_a_recycled_pid_remembers_nothing(put, home, resolve):
-    first, second = home.rollout(A), home.rollout(B)
-    age(first, 100)
-    put(fds={12: first})
-    assert resolve().id == A
-    put(start=START + 1, fds={12: first, 13: second})
-    age(second, 50)
-    assert resolve().id == B
-
-
-@given(st.lists(st.sets(st.sampled_from("abcd")), min_size=1, max_size=6))
-def test_what_is_chosen_is_always_open(looks):
-    before = None
-    for names in looks:
-        threads = {name: Thread(name, "fd", ord(name)) for name in names}
-        before = choose(before, Held(threads, {}, ()))
-        assert (before.thread in names) if names else before is None
-
-
-def test_choose_prefers_open_files_to_locks_at_first():
-    held = Held({"a": Thread("a", "fd", 1)}, {"b": Thread("b", "lock", 9)}, ())
-    assert choose(None, held) == Choice("a", frozenset("ab"))
+@given(
+    st.dictionaries(st.sampled_from("abcd"), st.tuples(st.integers(0, 9), st.integers(0, 9))),
+    st.dictionaries(st.sampled_from("abcd"), st.integers(0, 9)),
+)
+def test_what_is_chosen_is_open(fds, locks):
+    by_fd = {name: Thread(name, "fd", 1, opened_ns=one, turn_ns=two) for name, (one, two) in fds.items()}
+    by_lock = {name: Thread(name, "lock", at, opened_ns=at) for name, at in locks.items()}
+    chosen = choose(Held(by_fd, by_lock, ()))
+    assert (chosen in by_fd or chosen in by_lock) if fds or locks else chosen is None
 
 
 # By lock
@@ -978,8 +1028,11 @@ def daemon(proc, put, home):
     put(900, DAEMON[1:], start=START + 10, cwd="/")
     numbers = iter(range(20, 90))
 
-    def holds(thread, **meta):
+    def holds(thread, at=None, **meta):
+        """*at*: when it opened it, in seconds after NOON; without, as the thread was born."""
         proc.open(900, next(numbers), home.rollout(thread, **{**TUI, **meta}))
+        if at is not None:
+            opened(home, thread, at)
 
     return holds
 
@@ -1053,11 +1106,12 @@ def test_the_directory_may_be_given_on_the_command_line(put, daemon, resolve, tm
     assert said(resolve()) == ("daemon", A)
 
 
-def test_two_threads_that_cannot_be_told_apart_are_no_answer(put, daemon, resolve):
+def test_of_two_threads_that_fit_it_alone_the_one_opened_last(put, daemon, resolve):
+    """After `/fork` and `/clear` the daemon has both for a minute."""
     put()
     daemon(A)
     daemon(B)
-    assert said(resolve()) == ("none", None)
+    assert said(resolve()) == ("daemon", B)
 
 
 def test_two_tuis_in_two_directories(put, daemon, resolve):
@@ -1084,14 +1138,34 @@ def test_the_thread_of_the_second_tui_is_out_for_the_first(put, daemon, resolve)
     assert [resolve(pid).id for pid in (611, 612)] == [A, B]
 
 
-def test_a_thread_another_tui_had_before_it_ended_is_not_taken_over(put, proc, daemon, resolve):
-    put(611)
-    put(612, start=START + 8000)
+def test_a_thread_that_is_resumed_is_followed(put, daemon, home, resolve):
+    """`/resume` of a thread older than the TUI, and back."""
+    put()
     daemon(B)
+    daemon(OLD, at=200)
+    assert said(resolve()) == ("daemon", OLD)
+    opened(home, B, 300)
+    assert said(resolve()) == ("daemon", B)
+    opened(home, OLD, 301)
+    assert said(resolve()) == ("daemon", OLD)
+
+
+def test_a_left_thread_is_not_shown_on(put, daemon, proc, home, resolve):
+    put()
     daemon(A)
-    assert [resolve(pid).id for pid in (611, 612)] == [A, B]
-    proc.end(612)
-    assert resolve(611).id == A
+    assert said(resolve()) == ("daemon", A)
+    proc.flock(900, opened(home, B, 200))
+    assert said(resolve()) == ("none", None)
+    assert "no file yet" in resolve().steps[-1]
+    daemon(B, at=200)
+    assert said(resolve()) == ("daemon", B)
+
+
+def test_an_old_thread_that_was_open_before_the_tui_is_not_its(put, daemon, resolve):
+    put()
+    daemon(OLD, at=-3600)
+    daemon(A, at=-10)
+    assert said(resolve()) == ("none", None)
 
 
 def test_a_new_thread_of_the_only_tui_is_followed(put, daemon, resolve):
@@ -1117,14 +1191,13 @@ def test_a_new_thread_that_another_tui_could_have_started_is_not_followed(put, d
 def test_a_new_thread_is_not_an_idle_tui_s_while_its_own_may_be_unwritten(put, daemon, proc, home, resolve):
     put(611)
     daemon(A)
-    assert resolve().id == A
     put(612, start=START + 8000)
-    proc.flock(900, home.lock(B))
+    proc.flock(900, opened(home, B, 120))
     daemon(C)
     assert [resolve(pid).id for pid in (611, 612)] == [None, None]
 
 
-def test_a_new_thread_beside_another_tui_puts_what_was_known_in_doubt(put, daemon, proc, resolve):
+def test_a_new_thread_beside_another_tui_puts_both_in_doubt(put, daemon, proc, resolve):
     put(611)
     put(612, start=START + 8000)
     daemon(A)
@@ -1132,9 +1205,37 @@ def test_a_new_thread_beside_another_tui_puts_what_was_known_in_doubt(put, daemo
     assert [resolve(pid).id for pid in (611, 612)] == [A, B]
     daemon(C)
     assert [said(resolve(pid)) for pid in (611, 612)] == [("none", None)] * 2
-    proc.end(612)
-    assert said(resolve(611)) == ("none", None)
     assert "cannot be told apart" in resolve(611).steps[-1]
+    proc.close(900, 21)
+    assert [resolve(pid).id for pid in (611, 612)] == [A, C]
+
+
+def test_a_tui_with_a_list_to_pick_from_may_have_no_thread(put, daemon, resolve):
+    put(611)
+    put(612, argv=["resume"], start=START + 8000)
+    daemon(A)
+    assert [resolve(pid).id for pid in (611, 612)] == [A, None]
+    daemon(B)
+    assert [resolve(pid).id for pid in (611, 612)] == [None, None]
+
+
+def test_an_elsewhere_unwritten_thread_is_the_other_tui_s(put, daemon, proc, home, resolve):
+    put(611)
+    daemon(A)
+    put(612, start=START + 8000, cwd="/srv/other")
+    proc.flock(900, opened(home, B, 120))
+    assert [resolve(pid).id for pid in (611, 612)] == [A, None]
+
+
+def test_one_whose_directory_is_unknown_may_have_any(put, daemon, proc, home, resolve):
+    put(611)
+    put(612, start=START + 8000)
+    (proc.root / "612" / "cwd").unlink()
+    daemon(A)
+    daemon(B)
+    assert [resolve(pid).id for pid in (611, 612)] == [None, None]
+    proc.close(900, 21)
+    assert [resolve(pid).id for pid in (611, 612)] == [A, None]
 
 
 def test_a_new_thread_that_is_a_new_tui_s_leaves_the_others_where_they_are(put, daemon, resolve):
@@ -1148,44 +1249,39 @@ def test_a_new_thread_that_is_a_new_tui_s_leaves_the_others_where_they_are(put, 
     assert [resolve(pid).id for pid in (611, 612)] == [B, C]
 
 
-def test_a_thread_is_not_the_elder_s_while_its_own_may_be_unwritten(put, daemon, proc, home, resolve):
-    """The younger one, whose thread it is, left before the server started."""
-    put(611)
-    proc.flock(900, home.lock(uuid7(started_ms(START) + 300, 7)))
-    daemon(B)
-    assert said(resolve(611)) == ("none", None)
-    assert "without a file" in resolve(611).steps[-1]
+def test_an_unwritten_thread_that_was_left_for_a_resumed_one_is_no_doubt(put, daemon, proc, home, resolve):
+    """codex, then `/resume`: the thread that it began with has no file."""
+    put()
+    proc.flock(900, opened(home, A, 1))
+    assert said(resolve()) == ("none", None)
+    daemon(OLD, at=20)
+    assert said(resolve()) == ("daemon", OLD)
 
 
 def test_an_unwritten_thread_that_is_older_than_a_tui_is_no_doubt(put, daemon, proc, home, resolve):
     put(612, start=START + 100)
-    proc.flock(900, home.lock(uuid7(started_ms(START) + 300, 7)))
+    proc.flock(900, opened(home, uuid7(started_ms(START) + 300, 7), -4.7))
     daemon(B)
     assert resolve(612).id == B
 
 
-def test_an_unwritten_thread_is_no_doubt_where_argv_or_memory_says(put, daemon, proc, home, resolve):
+def test_an_unwritten_thread_puts_all_in_doubt_that_may_have_opened_it(put, daemon, proc, home, resolve):
     put(611)
     put(612, argv=["resume", OLD])
     daemon(A)
-    daemon(OLD, cwd="/srv/elsewhere")
-    assert resolve(611).id == A
-    proc.flock(900, home.lock(B))
+    daemon(OLD, at=10, cwd="/srv/elsewhere")
     assert [resolve(pid).id for pid in (611, 612)] == [A, OLD]
+    proc.flock(900, opened(home, B, 200))
+    assert [resolve(pid).id for pid in (611, 612)] == [None, None]
 
 
-def test_of_two_that_a_thread_fitted_the_one_that_is_left_is_not_given_it(put, daemon, proc, resolve):
+def test_of_two_that_a_thread_fits_neither_has_it_while_both_run(put, daemon, proc, resolve):
     put(611)
     put(612, start=START + 100)
     daemon(A)
     assert [resolve(pid).id for pid in (611, 612)] == [None, None]
     proc.end(612)
-    assert said(resolve(611)) == ("none", None)
-    assert "has left" in resolve(611).steps[-1]
-    proc.close(900, 20)
-    assert said(resolve(611)) == ("none", None)
-    daemon(C)
-    assert resolve(611).id == C
+    assert resolve(611).id == A
 
 
 def test_a_tui_that_started_after_a_thread_was_never_in_doubt(put, daemon, proc, resolve):
@@ -1196,19 +1292,7 @@ def test_a_tui_that_started_after_a_thread_was_never_in_doubt(put, daemon, proc,
     assert resolve(611).id == A
 
 
-def test_a_thread_that_fitted_two_and_then_is_another_s_neighbour(put, daemon, proc, resolve):
-    """612 has B, then the new C, which fits both; when B is closed and 612 ends, C is not 611's."""
-    put(611)
-    put(612, start=START + 8000)
-    daemon(B)
-    daemon(C)
-    assert [resolve(pid).id for pid in (611, 612)] == [None, None]
-    proc.close(900, 20)
-    assert [resolve(pid).id for pid in (611, 612)] == [None, None]
-    proc.end(612)
-    assert said(resolve(611)) == ("none", None)
-
-
+@pytest.mark.usefixtures("counts_looks")
 def test_many_tuis_are_one_look(put, daemon, resolve, monkeypatch):
     monkeypatch.setattr(codex, "SHARED_SECONDS", 60)
     looks = []
@@ -1243,10 +1327,12 @@ def test_a_tui_follows_from_the_thread_that_it_named_and_comes_back_to_it(put, d
     assert resolve().id == OLD
 
 
-def test_a_tui_that_resumes_one_that_it_does_not_name_gets_no_guess(put, daemon, resolve):
-    put(argv=["resume", "--last"])
-    daemon(A)
+@pytest.mark.parametrize("argv", [["resume", "--last"], ["resume"], ["resume", "--all"]])
+def test_a_tui_that_resumes_one_that_it_does_not_name(put, daemon, resolve, argv):
+    put(argv=argv)
     assert said(resolve()) == ("none", None)
+    daemon(OLD, at=1)
+    assert said(resolve()) == ("daemon", OLD)
 
 
 @pytest.mark.parametrize(

@@ -158,19 +158,23 @@ def test_trap_9_of_several_the_newest_and_all_are_threads(proc, put, home, resol
         (("fd", id_), [str(place / "session.v4.jsonl")]) for id_, place in zip((A, B, C), places, strict=True)
     ]
     aged(places[0] / "session.v4.jsonl", BTIME + 99)
-    assert said(resolve()) == ("fd", B)  # once chosen it stays
+    assert said(resolve()) == ("fd", A)
     proc.close(801, 21)
     assert said(resolve()) == ("fd", A)
     threads = build_tree(resolver).walk("active").walk("dsh").walk("801").walk("threads")
     assert [row.name for row in threads.members()] == [A, C]
 
 
-def test_a_session_that_is_opened_later_is_the_one(proc, put, home, resolve):
-    put(fds=[home.lock(home.session(A, "session.v4.jsonl"))])
+def test_a_session_that_is_opened_is_the_one_when_it_is_written(proc, put, home, resolve):
+    first = home.session(A, "session.v4.jsonl")
+    aged(first / "session.v4.jsonl", BTIME + 50)
+    put(fds=[home.lock(first)])
     assert said(resolve()) == ("fd", A)
     later = home.session(B, "session.v4.jsonl")
     aged(later / "session.v4.jsonl", BTIME)
     proc.open(801, 40, home.lock(later))
+    assert said(resolve()) == ("fd", A)
+    aged(later / "session.v4.jsonl", BTIME + 60)
     assert said(resolve()) == ("fd", B)
 
 

@@ -213,8 +213,8 @@ def test_two_terminals_that_cannot_be_told_apart_say_so(proc, doctor, tmp_path):
 @pytest.mark.parametrize(
     ("cwd", "start", "why"),
     [
-        ("/srv/other", 6000, "none was started in /srv/other by a TUI after this one"),
-        ("/srv/demo", 60_000, "none was started in /srv/demo by a TUI after this one"),
+        ("/srv/other", 6000, "none was opened in /srv/other by a TUI after this one started"),
+        ("/srv/demo", 60_000, "none was opened in /srv/demo by a TUI after this one started"),
     ],
 )
 def test_a_terminal_that_no_thread_fits(proc, doctor, tmp_path, cwd, start, why):
