@@ -42,6 +42,7 @@ class Block(msgspec.Struct, Generic[Text, Body], frozen=True, gc=False):
     id: str | None = None
     name: Text = ABSENT
     input: Raw = ABSENT
+    arguments: Raw = ABSENT
     tool_use_id: str | None = None
     content: Body = ABSENT
 

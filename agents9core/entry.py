@@ -79,7 +79,7 @@ class Glance(msgspec.Struct, frozen=True, dict=True):
         """
         index = self.visit.transcript.index if self.visit else None
         try:
-            return self.seat.subagents(tuple(index.chains) if index else ())
+            return self.seat.subagents(tuple(index.chains) if index is not None else ())
         except Unavailable:
             if self.scan:
                 raise
@@ -133,8 +133,8 @@ def glance(seat: Seat, scan: bool) -> Glance:
         if scan and isinstance(error, Unavailable):
             raise
         visit = None
-    index = (visit.index or visit.transcript.index) if visit else None
-    facts = index.facts if index else {}
+    indexes = (visit.index, visit.transcript.index) if visit else ()
+    facts = next((index.facts for index in indexes if index is not None), {})
     look = Look(session, partial(seat.cwd, session), seat.started_ns, facts, titles)
     return Glance(seat, look, visit, scan)
 

@@ -49,7 +49,8 @@ def _waitingfor(look: Look) -> str | None:
 
 
 def _model(look: Look) -> str | None:
-    return look.session.model or look.facts.get("model", (None, 0))[0]
+    said = (look.facts.get(name, (None, 0))[0] for name in ("model", "begun_with"))
+    return look.session.model or next(filter(None, said), None)
 
 
 def _started(look: Look) -> str | None:

@@ -99,13 +99,16 @@ class Reader(Generic[Said]):
         as_raw: type[msgspec.Struct],
         say: Callable[[Any], Said | None],
         other: "Reader[Said] | None" = None,
+        slot_bytes: Callable[[bytes], int] = lambda _beginning: 0,
     ) -> None:
         """*say*: from a struct to what it says; None: ask *other*. Of the two structs:
 
         *decoded*: the shape that the harness writes, with each text decoded in the one pass that also checks
         the line; nearly all are read so. *as_raw*: texts and contents are Raw, for what is raw or of another
-        shape; there an odd field costs itself only.
+        shape; there an odd field costs itself only. *slot_bytes*: from what a file begins with to how many
+        bytes there are rewritten in place while it stays the same transcript.
         """
+        self.slot_bytes = slot_bytes
         usual = msgspec.json.Decoder(decoded)
         self._usual, self._usual_lines = usual.decode, usual.decode_lines
         self._lenient = decoder(as_raw)

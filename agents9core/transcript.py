@@ -177,6 +177,8 @@ def _read_new_lines(file: OpenFile, progress: _Progress, base: int, index: ChatI
         data = os.pread(file.fd, min(_CHUNK, file.end - start), start)
         if not data:
             return
+        if not start:
+            progress.witness.begin_at(index.read.slot_bytes(data))
         spans = scanner.feed(data)
         progress.witness.cover(data)
         if spans and spans[0][0] < 0:

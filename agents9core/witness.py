@@ -32,7 +32,7 @@ class Witness:
     def __init__(self) -> None:
         self.seen: FileStat | None = None
         self._looked_ns = 0
-        self._covered = 0
+        self._covered = self._begin = 0
         self._head = self._tail = b""
         self._running = xxhash.xxh3_64()
 
@@ -52,12 +52,17 @@ class Witness:
             return Verdict.GREW
         return Verdict.SAME if unmoved or self._is_equal(fd) else Verdict.OTHER
 
+    def begin_at(self, begin: int) -> None:
+        """Leave the first *begin* bytes of the file out: they may be rewritten. To be said before `cover`."""
+        self._begin = begin
+
     def cover(self, data: bytes) -> None:
         """Take the next bytes of the file into the fingerprints."""
-        self._running.update(data)
+        counted = data[max(0, self._begin - self._covered) :]
         self._covered += len(data)
-        self._head += data[: _EDGE - len(self._head)]
-        self._tail = (self._tail + data[-_EDGE:])[-_EDGE:]
+        self._running.update(counted)
+        self._head += counted[: _EDGE - len(self._head)]
+        self._tail = (self._tail + counted[-_EDGE:])[-_EDGE:]
 
     def note(self, stat: FileStat, looked_ns: int) -> None:
         """Remember a look that was not OTHER. *looked_ns*: the clock just before it."""
@@ -71,13 +76,13 @@ class Witness:
     def _edges_hold(self, fd: int) -> bool:
         """Whether the first and last bytes that were covered still stand."""
         size = len(self._head)
-        head = os.pread(fd, size, 0)
+        head = os.pread(fd, size, self._begin)
         return head == self._head and os.pread(fd, size, self._covered - size) == self._tail
 
     def _is_equal(self, fd: int) -> bool:
         """Whether all covered bytes are what they were."""
         again = xxhash.xxh3_64()
-        at = 0
+        at = self._begin
         while at < self._covered:
             data = os.pread(fd, min(_CHUNK, self._covered - at), at)
             if not data:

@@ -15,6 +15,7 @@ from agents9core.harness import (
     dsh,
     hermes,
     omp,
+    omp_chat,
     omp_store,
 )
 from agents9core.process import Process, ProcessTable
@@ -151,6 +152,8 @@ HARNESSES: dict[str, Harness] = {
             ".omp",
             omp.owns,
             omp.Omp,
+            reading=Reading(omp_chat.read),
+            subagent_reading=Reading(omp_chat.read),
             stores=omp_store.STORES,
             skills=(("agent", "skills"), ("agent", "managed-skills"), ("skills",), ("managed-skills",)),
             homes=omp.homes,

@@ -14,7 +14,6 @@ import msgspec
 from agents9core.errors import TreeError
 from agents9core.harness import node
 from agents9core.harness.omp_agents import subagents
-from agents9core.harness.omp_models import Models
 from agents9core.harness.omp_store import (
     ADVISOR,
     SUFFIX,
@@ -125,7 +124,6 @@ class Omp:
     def __init__(self, table: ProcessTable) -> None:
         self._table = table
         self._heads = Heads()
-        self._models = Models()
         self._kept: Lately[tuple[str, str], Transcript] = Lately()
         self._look = _Look(float("-inf"), {}, {})
 
@@ -146,7 +144,7 @@ class Omp:
 
     def subagents(self, session: Session) -> dict[str, Session]:
         """Return the subagents of a session and theirs, by the names that omp gave their files."""
-        return subagents(session, self._heads, self._models)
+        return subagents(session, self._heads)
 
     def kept(self, home: str) -> dict[str, Source]:
         """Return the sessions that lie in the stores of a home, by the ids in their names."""
@@ -171,7 +169,6 @@ class Omp:
             id=told.id or transcript.name_id,
             cwd=told.cwd,
             title=told.title,
-            model=self._models.of(transcript) if head else None,
             sources=(Source(*transcript),) if head else (),
             steps=steps if head else (*steps, f"transcript: {transcript.full_path} is not written yet"),
         )

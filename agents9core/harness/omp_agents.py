@@ -6,7 +6,6 @@ A subagent's subagent is `<session>/Anna/Anna.Bob.jsonl`. `Anna.md` is what Anna
 from collections.abc import Iterator
 
 from agents9core.errors import TreeError
-from agents9core.harness.omp_models import Models
 from agents9core.harness.omp_store import ADVISOR, DEEPEST, SUFFIX, Head, Heads, Transcript, is_file
 from agents9core.session import Session, Source
 from agents9core.store import Root
@@ -14,7 +13,7 @@ from agents9core.store import Root
 Path = tuple[str, ...]
 
 
-def subagents(session: Session, heads: Heads, models: Models) -> dict[str, Session]:
+def subagents(session: Session, heads: Heads) -> dict[str, Session]:
     """Return the subagents of a session and theirs, by the names that omp gave their files."""
     found: dict[str, Session] = {}
     for source in session.sources:
@@ -27,7 +26,6 @@ def subagents(session: Session, heads: Heads, models: Models) -> dict[str, Sessi
                 "subagent",
                 id=head.id or name,
                 cwd=head.cwd,
-                model=models.of(Transcript(source.root, path)),
                 sources=(Source(source.root, path),),
             )
     return dict(sorted(found.items()))

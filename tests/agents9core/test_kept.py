@@ -388,7 +388,7 @@ def test_omp_s_sessions(machine, root):
     sessions = root.walk("sessions").walk("omp")
     assert names(sessions) == [id_]
     session = sessions.walk(id_)
-    assert names(session) == ["cwd", "title", "started", "transcript", "agents"]
+    assert names(session) == ["cwd", "title", "started", "transcript", "chat", "chat.md", "agents"]
     assert read(session.walk("title")) == b"Omp's\n"
     assert read(session.walk("started")) == b"2026-09-21T14:13:20Z\n"
     assert names(session.walk("agents")) == ["Anna"]

@@ -2,6 +2,7 @@
 
 import json
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -9,13 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents9core.errors import NotFound
-from agents9core.harness import omp, omp_models, omp_store
-from agents9core.harness.omp_models import Models
-from agents9core.harness.omp_store import Transcript, directory_names, parse_head
+from agents9core.harness import omp, omp_store
+from agents9core.harness.omp_store import directory_names, parse_head
 from agents9core.harness.sharing import Wish, share_out
 from agents9core.process import OpenFile, ProcessTable
 from agents9core.resolver import Resolver
-from agents9core.store import Root
 from agents9core.tree import build_tree
 
 from .fakeproc import started_ms
@@ -197,36 +196,12 @@ def test_a_subagents_model_is_what_it_was_last_changed_to(put, home, resolver):
     put(fds=[main])
     anna = "active/omp/701/agents/Anna"
     top = build_tree(resolver)
-    assert [row.name for row in walked(top, anna).members()] == ["transcript"]
+    assert [row.name for row in walked(top, anna).members()] == ["transcript", "chat", "chat.md"]
     for record, model in MODELS:
         with sub.open("a") as file:
             file.write(json.dumps(record) + "\n")
         assert walked(top, f"{anna}/model").open().read(0, 99) == f"{model}\n".encode()
-    assert [row.name for row in walked(top, anna).members()] == ["model", "transcript"]
-
-
-def test_a_line_that_is_not_finished_names_no_model_yet(home):
-    main = home.transcript(DIRECTORY, A)
-    models = Models()
-    transcript = Transcript(Root(str(main.parent)), (main.name,))
-    line = json.dumps({"type": "model_change", "model": "a/one"})
-    for text, model in (line[:-5], None), (line[-5:], None), ("\n", "a/one"), (line[:9], "a/one"):
-        with main.open("a") as file:
-            file.write(text)
-        assert models.of(transcript) == model
-    main.unlink()
-    assert models.of(transcript) is None
-    home.transcript(DIRECTORY, A)
-    assert models.of(transcript) is None
-
-
-def test_a_line_that_is_longer_than_is_read_at_once_hides_no_model(home, monkeypatch):
-    monkeypatch.setattr(omp_models, "_CHUNK", 64)
-    main = home.transcript(DIRECTORY, A)
-    with main.open("a") as file:
-        for record in ({"type": "message", "x": "y" * 999}, {"type": "model_change", "model": "a/one"}):
-            file.write(json.dumps(record) + "\n")
-    assert Models().of(Transcript(Root(str(main.parent)), (main.name,))) == "a/one"
+    assert [row.name for row in walked(top, anna).members()] == ["model", "transcript", "chat", "chat.md"]
 
 
 def test_subagents_of_one_name_are_all_listed(put, home, resolver, resolve):
@@ -353,8 +328,86 @@ def test_a_title_is_one_clean_line_in_the_tree(proc, put, home, resolver):
     entry = build_tree(resolver).walk("active").walk("omp").walk("701")
     assert entry.walk("title").open().read(0, 99) == "a\ufffd]0;b\ufffdc\n".encode()
     assert [row.name for row in entry.members()] == [
-        "via", "session", "cwd", "title", "started", "transcript"
+        "via", "session", "cwd", "title", "status", "started", "transcript", "chat", "chat.md"
     ]  # fmt: skip
+
+
+# chat
+
+
+def names(directory):
+    return [row.name for row in directory.members()]
+
+
+def read(node):
+    return node.open().read(0, 9999)
+
+
+def spoken(role, at, **fields):
+    stamp = datetime.fromtimestamp(at, UTC).isoformat()
+    return json.dumps({"type": "message", "timestamp": stamp, "message": {"role": role, **fields}}) + "\n"
+
+
+def say(path, *lines):
+    with path.open("a") as file:
+        file.write("".join(lines))
+
+
+def test_its_chat_keeps_its_names_while_the_title_is_rewritten(put, home, resolver):
+    main = home.transcript(DIRECTORY, A, title="Build tool")
+    put(fds=[main])
+    entry = walked(build_tree(resolver), "active/omp/701")
+    chat, hello = entry.walk("chat"), entry.walk("chat").walk("00000000-user")
+    with main.open("r+b") as file:
+        file.write(title_slot("Another name").encode())
+    say(main, spoken("bashExecution", AFTER, command="ls", output="a"))
+    assert read(entry.walk("title")) == b"Another name\n"
+    assert names(chat) == ["00000000-user", "00000001-bash", "00000002-bash-result"]
+    assert read(hello) == b"hello\n"
+    assert read(chat.walk("00000001-bash")) == b"bash\nls\n"
+
+
+def test_a_session_that_is_not_written_yet_has_an_empty_chat(put, home, resolver):
+    file = home.sessions / DIRECTORY / f"2026-11-29T10-00-00-000Z_{A}.jsonl"
+    home.note("pts-3", CWD, file, "fresh")
+    put()
+    entry = walked(build_tree(resolver), "active/omp/701")
+    assert names(entry.walk("chat")) == []
+
+
+def test_its_status_is_what_its_records_say_since_it_started(put, home, resolver):
+    main = home.transcript(DIRECTORY, A, mtime=AFTER)
+    put(fds=[main])
+    entry = walked(build_tree(resolver), "active/omp/701")
+    say(main, spoken("user", BEFORE, content="left unanswered"))
+    assert "status" not in names(entry)
+    for role, fields, status in (
+        ("user", {"content": "go"}, b"busy\n"),
+        ("assistant", {"content": "", "stopReason": "toolUse"}, b"busy\n"),
+        ("toolResult", {"content": "x"}, b"busy\n"),
+        ("assistant", {"content": "done", "stopReason": "stop"}, b"idle\n"),
+    ):
+        say(main, spoken(role, AFTER, **fields))
+        assert read(entry.walk("status")) == status
+
+
+def test_its_model_is_what_spoke_last(put, home, resolver):
+    main = home.transcript(DIRECTORY, A)
+    put(fds=[main])
+    entry = walked(build_tree(resolver), "active/omp/701")
+    say(main, json.dumps({"type": "model_change", "model": "a/one"}) + "\n")
+    assert read(entry.walk("model")) == b"a/one\n"
+    say(main, spoken("assistant", AFTER, content="x", provider="b", model="two"))
+    assert read(entry.walk("model")) == b"b/two\n"
+
+
+def test_a_subagents_chat_begins_with_its_assignment(put, home, resolver):
+    main = home.transcript(DIRECTORY, A)
+    anna = home.subagent(main, "Anna")
+    put(fds=[main, anna])
+    say(anna, spoken("user", AFTER, content="find it", attribution="agent"))
+    chat = walked(build_tree(resolver), "active/omp/701/agents/Anna/chat")
+    assert (names(chat), read(chat.walk("00000000-user"))) == (["00000000-user"], b"find it\n")
 
 
 # terminal
@@ -399,7 +452,7 @@ def test_trap_4_a_session_that_is_not_written_yet(put, home, resolver, resolve):
     session = resolve()
     assert (said(session), session.sources) == (("terminal", A), ())
     entry = build_tree(resolver).walk("active").walk("omp").walk("701")
-    assert [row.name for row in entry.members()] == ["via", "session", "cwd", "started"]
+    assert [row.name for row in entry.members()] == ["via", "session", "cwd", "started", "chat"]
 
 
 def test_a_note_may_outlive_its_session(put, home, resolve):

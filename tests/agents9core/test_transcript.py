@@ -16,7 +16,7 @@ from agents9core import lines as lines_module
 from agents9core import standing as standing_module
 from agents9core import transcript as transcript_module
 from agents9core.errors import Denied, Gone, Malformed, NotFound, Unavailable
-from agents9core.harness import claude_chat, codex_chat
+from agents9core.harness import claude_chat, codex_chat, omp_chat
 from agents9core.identity import PathNumbers
 from agents9core.record import read_object
 from agents9core.render import make, measure, render
@@ -26,6 +26,7 @@ from agents9core.store import Root
 from agents9core.transcript import Transcripts
 from agents9core.zst import inflate
 from tests.agents9core.chatlines import line
+from tests.agents9core.fakestore import title_slot
 
 
 def said(text, **fields):
@@ -928,6 +929,8 @@ def test_a_long_first_scan_holds_up_nobody_elses_transcript(scene, tmp_path):
     scene.path.write_bytes(said("quick"))
 
     class ReadsSlowly:
+        slot_bytes = staticmethod(claude_chat.read.slot_bytes)
+
         def __call__(self, data):
             return claude_chat.read(data)
 
@@ -987,3 +990,60 @@ def test_a_cut_last_line_is_tried_once_for_each_size_of_the_file(scene):
     with open(scene.path, "ab") as file:
         file.write(WHOLE[-2:])
     assert scene.texts(has_ended=lambda: True) == ["first", "the last"]
+
+
+# omp's title slot
+
+
+def spoken(text):
+    return line(type="message", message={"role": "user", "content": text}) + b"\n"
+
+
+def rewrite(path, at, data):
+    with open(path, "r+b") as file:
+        file.seek(at)
+        file.write(data)
+
+
+def test_a_title_rewritten_in_its_slot_leaves_the_transcript_the_same(scene):
+    scene.path.write_bytes(title_slot("one").encode() + spoken("hello"))
+    tick()
+    first = scene.identity(read=omp_chat.read)
+    for title in ("two", "", "a" * 99):
+        rewrite(scene.path, 0, title_slot(title).encode())
+        assert scene.identity(read=omp_chat.read) == first
+        assert scene.identity(read=None) == first
+        tick()
+    scene.append(spoken("more"))
+    rewrite(scene.path, 0, title_slot("three").encode())
+    assert scene.texts(read=omp_chat.read) == ["hello", "more"]
+    assert scene.identity(read=omp_chat.read) == first
+
+
+@pytest.mark.parametrize("at", [256, 300])
+def test_what_stands_after_the_slot_may_not_be_rewritten(scene, at):
+    scene.path.write_bytes(title_slot("one").encode() + spoken("hello") * 9)
+    tick()
+    transcript, generation, _ = scene.identity(read=omp_chat.read)
+    rewrite(scene.path, at, b"?")
+    assert scene.identity(read=omp_chat.read)[:2] == (transcript, generation + 1)
+
+
+def test_a_slot_that_is_written_in_two_pieces_is_one(scene):
+    slot = title_slot("one").encode()
+    scene.path.write_bytes(slot[:99])
+    assert scene.texts(read=omp_chat.read) == []
+    first = scene.identity(read=omp_chat.read)
+    scene.append(slot[99:] + spoken("hello"))
+    assert scene.texts(read=omp_chat.read) == ["hello"]
+    tick()
+    rewrite(scene.path, 0, title_slot("two").encode())
+    assert scene.identity(read=omp_chat.read) == first
+
+
+def test_without_a_slot_the_first_line_counts(scene):
+    scene.path.write_bytes(line(type="session", id="one") + b"\n" + spoken("hello"))
+    tick()
+    transcript, generation, _ = scene.identity(read=omp_chat.read)
+    rewrite(scene.path, 0, line(type="session", id="two"))
+    assert scene.identity(read=omp_chat.read)[:2] == (transcript, generation + 1)
