@@ -123,14 +123,15 @@ class Glance(msgspec.Struct, frozen=True, dict=True):
 
 def glance(seat: Seat, scan: bool) -> Glance:
     """Look at a seat. Without *scan* the facts are those that an index happens to hold, and a transcript that
-    cannot be read costs nobody the listing that the seat is in. Raises Gone; with *scan* Unavailable too.
+    cannot be read, or is a stale handle, costs nobody the listing that the seat is in. Raises Gone; with
+    *scan* Unavailable too.
     """
     session = seat.session()
     titles = seat.reading.titles if seat.reading else ()
     try:
         visit = seat.visit(scan)
-    except (Denied, Unavailable) as error:
-        if scan and isinstance(error, Unavailable):
+    except (Denied, Gone, Unavailable) as error:
+        if scan and not isinstance(error, Denied):
             raise
         visit = None
     indexes = (visit.index, visit.transcript.index) if visit else ()

@@ -77,6 +77,8 @@ class Examination(NamedTuple):
     """Whose it is; None: no harness's."""
     home: str | None = None
     """Where it keeps its files."""
+    home_is_guessed: bool = False
+    """Whether that is a guess: its environment may not be read, and no home was given."""
     session: Session | None = None
     """None: it is no agent."""
     why: str = ""
@@ -191,6 +193,7 @@ class Resolver:
             pid,
             name,
             kept,
+            process.environ() is None and name not in self.roots,
             session,
             "" if session else "it holds no conversation: a helper, a viewer, or a spare or parked process",
         )

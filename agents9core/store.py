@@ -7,6 +7,7 @@ followed once, at the root (DESIGN section 3).
 
 import errno
 import json
+import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -30,6 +31,12 @@ _REFUSED: dict[int | None, type[TreeError]] = {
     errno.EPERM: Denied,
     errno.ESTALE: Gone,
 }
+_MOST_REFUSED = 1000
+_SAID_REFUSED: set[str] = set()
+"""The directories that the log has said may not be read."""
+
+log = logging.getLogger(__name__)
+
 NOT_THERE = (NotFound, Denied, Gone, Malformed)
 """What a file is not to us. All else is a failure of the system, and says nothing of the file."""
 
@@ -100,6 +107,9 @@ class Root(NamedTuple):
                 return _listed(fd, parts)
             finally:
                 os.close(fd)
+        except Denied:
+            _say_refused(os.path.join(self.path, *parts))
+            return []
         except NOT_THERE:
             return []
 
@@ -205,6 +215,13 @@ def text_of(record: dict[str, object], name: str) -> str | None:
     if not isinstance(value, str) or not value:
         return None
     return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _say_refused(path: str) -> None:
+    """Say in the log that a directory may not be read, once: it looks empty."""
+    if path not in _SAID_REFUSED and len(_SAID_REFUSED) < _MOST_REFUSED:
+        _SAID_REFUSED.add(path)
+        log.warning("%r may not be read: what is in it is not shown", path)
 
 
 def _is_there(path: str, dir_fd: int) -> bool:

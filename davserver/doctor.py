@@ -6,7 +6,8 @@ of them that could not be read.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby, islice
+from os import scandir
 from os.path import join
 
 import orjson
@@ -21,6 +22,9 @@ from agents9core.session import Session, Source
 from agents9core.transcript import Transcripts
 
 OFFSETS_SHOWN = 10
+DIRECTORIES_SHOWN = 10
+STORE_LEVELS = 3
+"""How deep the directories of a store lie that hold transcripts: codex's are year, month and day."""
 _INDENT = 12
 
 
@@ -67,6 +71,10 @@ class Diagnosis:
     pid: int
     harness: str | None
     home: str | None
+    home_is_guessed: bool
+    """Whether that is a guess: its environment may not be read."""
+    refused: list[str]
+    """The first directories of its stores that may not be read: what is in them is not shown."""
     via: str | None
     session: str | None
     why: str | None
@@ -82,6 +90,8 @@ class Doctor:
     def __init__(self, resolver: Resolver) -> None:
         self._resolver = resolver
         self._transcripts = Transcripts(PathNumbers())
+        self._known_refused: dict[str, list[str]] = {}
+        """By home."""
 
     def agents(self) -> list[Diagnosis]:
         """Return what is to be said of each agent that runs."""
@@ -107,6 +117,8 @@ class Doctor:
             pid=found.pid,
             harness=found.harness,
             home=_clean(found.home),
+            home_is_guessed=found.home_is_guessed,
+            refused=[_clean(path) or "" for path in self._refused(found)],
             via=session.via if session else None,
             session=_clean(session.id) if session else None,
             why=_clean(found.why) if session is None else None,
@@ -114,6 +126,16 @@ class Doctor:
             transcript=self._transcript(session, read) if session else None,
             threads=[self._transcript(thread, read) for thread in session.threads] if session else [],
         )
+
+    def _refused(self, found: Examination) -> list[str]:
+        """Return the directories of a home's stores that may not be read, the first of them."""
+        if found.harness is None or found.home is None:
+            return []
+        if found.home not in self._known_refused:
+            stores = [join(found.home, *store) for store in HARNESSES[found.harness].stores]
+            refused = chain(_unreadable(found.home, 0), *map(_unreadable, stores))
+            self._known_refused[found.home] = list(islice(dict.fromkeys(refused), DIRECTORIES_SHOWN))
+        return self._known_refused[found.home]
 
     def _transcript(self, session: Session, read: Read | None) -> Transcript:
         found = Transcript(_clean(session.id), list(map(_file, session.sources)), None, None, [], None)
@@ -131,6 +153,20 @@ class Doctor:
         return found
 
 
+def _unreadable(path: str, levels: int = STORE_LEVELS) -> Iterator[str]:
+    """Yield a directory, and those in it, that are there and may not be read."""
+    try:
+        with scandir(path) as entries:
+            inner = [entry.path for entry in entries if levels and entry.is_dir(follow_symlinks=False)]
+    except PermissionError:
+        yield path
+    except OSError:
+        return
+    else:
+        for directory in inner:
+            yield from _unreadable(directory, levels - 1)
+
+
 def as_json(diagnoses: Sequence[Diagnosis]) -> str:
     """Return the diagnoses as a JSON array."""
     return orjson.dumps(diagnoses, option=orjson.OPT_INDENT_2).decode()
@@ -146,7 +182,10 @@ def _paragraph(found: Diagnosis) -> Iterator[str]:
         yield f"{found.pid}  {found.harness or 'no agent'}: {found.why}"
         return
     yield f"{found.pid}  {found.harness}, session {found.session or 'not known'}, via {found.via}"
-    yield _row("home", found.home or "")
+    guess = " (a guess: its environment may not be read)" if found.home_is_guessed else ""
+    yield _row("home", f"{found.home or ''}{guess}")
+    for path in found.refused:
+        yield _row("refused", f"{path}: may not be read, and looks empty")
     for rung in found.ladder:
         for saw in rung.saw:
             yield _row(rung.rung, saw)

@@ -9,7 +9,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from functools import partial
 from typing import NamedTuple
 
 from agents9core.errors import TreeError
@@ -88,6 +87,13 @@ class Home:
         return stat.mtime_ns if stat.is_regular else 0
 
 
+class _Kept(NamedTuple):
+    """A thread's newest file, and what the days of its store were like when it was looked for."""
+
+    rollout: Rollout
+    recent: tuple[int, ...]
+
+
 class _Look(NamedTuple):
     """What all terminal interfaces of one home have of its daemon, at one time."""
 
@@ -108,7 +114,7 @@ class Codex:
         self._homes: Remembered[str, Home] = Remembered()
         self._turns = Turns()
         self._looks: Remembered[str, _Look] = Remembered()
-        self._kept: Lately[tuple[str, str], Rollout] = Lately()
+        self._kept: Lately[tuple[str, str], _Kept] = Lately()
         self._subagent_names: Remembered[tuple[str, str], dict[str, str]] = Remembered()
         self._subagents: Remembered[tuple[str, str], tuple[float, dict[str, Session]]] = Remembered()
 
@@ -167,8 +173,10 @@ class Codex:
 
     def kept(self, home: str) -> dict[str, Source]:
         """Return the threads that somebody started, by id, each with its newest file."""
-        threads = self._home(home).rollouts.threads()
-        self._kept.put({(home, id): rollout for id, rollout in threads.items()})
+        rollouts = self._home(home).rollouts
+        recent = rollouts.recent()
+        threads = rollouts.threads()
+        self._kept.put({(home, id): _Kept(rollout, recent) for id, rollout in threads.items()})
         return {id: Source(rollout.root, rollout.path) for id, rollout in threads.items()}
 
     def kept_session(self, home: str, id: str) -> Session | None:
@@ -176,8 +184,13 @@ class Codex:
         place = self._home(home)
         if parse_uuid(id) != id:
             return None
-        seek = partial(place.rollouts.newest, id, compressed=True)
-        rollout = self._kept.find((home, id), exists, seek)
+        recent = place.rollouts.recent()
+        known = self._kept.find(
+            (home, id),
+            lambda kept: kept.recent == recent and exists(kept.rollout),
+            lambda: _newest(place.rollouts, id, recent),
+        )
+        rollout = known.rollout if known else None
         header = place.rollouts.first_header(rollout) if rollout else None
         if rollout is None or header is None or not header.own:
             return None
@@ -288,6 +301,11 @@ class Codex:
             resumes=named,
             picks=asked.command == "resume" and not asked.words and "--last" not in asked.options,
         )
+
+
+def _newest(rollouts: Rollouts, id: str, recent: tuple[int, ...]) -> _Kept | None:
+    rollout = rollouts.newest(id, compressed=True)
+    return _Kept(rollout, recent) if rollout else None
 
 
 def _directory(process: Process, asked: Invocation) -> str | None:

@@ -274,6 +274,21 @@ class Rollouts:
                 found[rollout.thread] = rollout
         return {thread: rollout for thread, rollout in found.items() if self._is_own(rollout)}
 
+    def recent(self) -> tuple[int, ...]:
+        """Return what moves when a rollout is made: the times of the directories of these days.
+
+        A day is local time, and known to within one.
+        """
+        now = datetime.now(UTC)
+        days = ((now + timedelta(days=days)).strftime("%Y/%m/%d").split("/") for days in (-1, 0, 1))
+        return tuple(self._moved_ns(tuple(day)) for day in days)
+
+    def _moved_ns(self, directory: tuple[str, ...]) -> int:
+        try:
+            return self.sessions.look(directory).mtime_ns
+        except (TreeError, OSError):
+            return 0
+
     def _is_own(self, rollout: Rollout) -> bool:
         header = self.first_header(rollout)
         return header is not None and header.own

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import time
 
 import pytest
 import zstandard
@@ -266,6 +267,25 @@ def test_a_disk_that_fails_is_not_an_empty_store(machine, root, monkeypatch, cal
                 sessions.walk(name).walk(id_)
 
 
+@pytest.mark.parametrize("call", ["open", "listdir"])
+def test_a_directory_that_may_not_be_read_is_said_once_in_the_log(machine, root, monkeypatch, caplog, call):
+    real = getattr(os, call)
+    refused = "-srv-demo" if call == "open" else None
+    monkeypatch.setattr(store_module, "_SAID_REFUSED", set())
+
+    def refuse(path, *rest, **named):
+        if path == refused or (call == "listdir" and isinstance(path, int)):
+            raise PermissionError(errno.EACCES, "no")
+        return real(path, *rest, **named)
+
+    monkeypatch.setattr(store_module.os, call, refuse)
+    for _ in range(3):
+        root.walk("sessions").walk("claude").members()
+    said = [record.message for record in caplog.records if "may not be read" in record.message]
+    assert len(said) == len(set(said)) >= 1
+    assert "projects" in "".join(said)
+
+
 def test_what_a_store_does_not_let_us_read_is_listed_and_refused(machine, claude, monkeypatch):
     claude_file(machine, ENDED, first_line("hello"))
     real = os.open
@@ -347,6 +367,21 @@ def test_of_a_codex_thread_of_several_files_the_newest_counts(store, codex_sessi
     assert texts(codex_sessions.walk(OLD)) == [b"second\n"]
     (row,) = [row for row in codex_sessions.members() if row.name == OLD]
     assert row.stat == codex_sessions.walk(OLD).stat()
+
+
+def test_a_segment_that_is_made_now_is_seen_at_once(store, codex_sessions, monkeypatch):
+    """A place that was found a moment ago serves on, but not beyond what the days of the store show."""
+    monkeypatch.setattr(remembered, "LATELY_SECONDS", 60)
+    now = time.time_ns() // 1_000_000
+    say(store.rollout(OLD), "first")
+    say(store.rollout(OTHER, ms=now), "today's")
+    names(codex_sessions)
+    assert texts(codex_sessions.walk(OLD)) == [b"first\n"]
+    say(store.rollout(OLD, ms=now, segment=uuid7(now, 9)), "second")
+    assert texts(codex_sessions.walk(OLD)) == [b"second\n"]
+    names(codex_sessions)
+    say(store.rollout(OLD, ms=now + 1000, segment=uuid7(now + 1000, 8)), "third")
+    assert texts(codex_sessions.walk(OLD)) == [b"third\n"]
 
 
 def test_a_codex_thread_of_2025_without_a_header(store, codex_sessions):

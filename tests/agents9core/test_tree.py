@@ -1,10 +1,12 @@
 """The tree over a made machine: what is where, what it is, and what is Gone."""
 
+import errno
 import os
 
 import pytest
 
 from agents9core import resolver as resolver_module
+from agents9core import store as store_module
 from agents9core.errors import Denied, Gone, NotFound
 from agents9core.node import Chat, Directory, File
 from agents9core.resolver import Resolver
@@ -268,3 +270,19 @@ def test_message_times_are_those_of_the_records(machine, root):
 def test_a_pid_has_one_spelling(root, name):
     with pytest.raises(NotFound):
         walk(root, "active/claude").walk(name)
+
+
+def test_a_stale_handle_of_a_transcript_costs_no_listing(root, monkeypatch):
+    """What a server of NFS answers of a file that it has lost, for as long as it does."""
+    real = os.open
+
+    def stale(path, *rest, **named):
+        if os.fspath(path).endswith((".jsonl", "projects", "sessions")):
+            raise OSError(errno.ESTALE, "Stale file handle")
+        return real(path, *rest, **named)
+
+    active = root.walk("active")
+    before = {name: names(active.walk(name)) for name in ("claude", "codex")}
+    assert all(before.values())
+    monkeypatch.setattr(store_module.os, "open", stale)
+    assert {name: names(active.walk(name)) for name in before} == before

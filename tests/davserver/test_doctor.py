@@ -1,12 +1,16 @@
 """`agents9 doctor` over made-up process tables."""
 
+import errno
 import json
+import os
+from os import scandir
 
 import pytest
 
 from agents9core import resolver as resolver_module
 from agents9core.harness import codex
 from agents9core.harness.omp import Omp
+from davserver import doctor as doctor_module
 from davserver.__main__ import main
 from tests.agents9core.fakeproc import FakeProc, started_ms
 from tests.agents9core.fakestore import (
@@ -92,6 +96,8 @@ def test_the_same_as_json(claude, diagnoses):
             "pid": 601,
             "harness": "claude",
             "home": str(claude.parents[2]),
+            "home_is_guessed": False,
+            "refused": [],
             "via": "registry",
             "session": ID,
             "why": None,
@@ -234,6 +240,28 @@ def test_a_terminal_whose_thread_another_one_has(proc, doctor, tmp_path):
     assert "  daemon      those that fit are other TUIs'\n" in doctor(612)[1]
 
 
+def test_a_home_is_a_guess_where_the_environment_may_not_be_read(claude, proc, doctor, diagnoses, user):
+    proc.refuse(601)
+    home = f"{os.path.expanduser('~')}/.claude"
+    assert f"  home        {home} (a guess: its environment may not be read)\n" in doctor(601)[1]
+    (found,) = diagnoses("--root", f"claude={user}/.claude", 601)
+    assert (found["home"], found["home_is_guessed"]) == (f"{user}/.claude", False)
+
+
+@pytest.mark.parametrize("where", ["", "projects", "projects/-srv-demo"])
+def test_a_directory_that_may_not_be_read_is_said(claude, doctor, diagnoses, user, monkeypatch, where):
+    refused = os.path.normpath(user / ".claude" / where)
+
+    def refusing(path, *_):
+        if os.path.normpath(path) == refused:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr(doctor_module, "scandir", refusing)
+    assert diagnoses(601)[0]["refused"] == [refused]
+    assert f"  refused     {refused}: may not be read, and looks empty\n" in doctor(601)[1]
+
+
 def test_a_fork_says_how_much_of_each_file_counts(proc, doctor, diagnoses, tmp_path):
     home = CodexHome(tmp_path / "codexhome")
     first = home.rollout(THREADS[0])
@@ -249,7 +277,7 @@ def test_a_fork_says_how_much_of_each_file_counts(proc, doctor, diagnoses, tmp_p
     assert f"  file        {first}: {size} bytes, of which the first {size} count\n" in doctor(611)[1]
 
 
-def test_a_harness_whose_transcripts_are_not_read(proc, doctor, user):
+def test_an_omp(proc, doctor, user):
     home = OmpHome(user / ".omp")
     main_ = home.transcript("--srv-demo--", uuid7(1, 1))
     proc.put(
@@ -262,7 +290,7 @@ def test_a_harness_whose_transcripts_are_not_read(proc, doctor, user):
         "  terminal    not asked\n"
         "  dir         not asked\n"
         f"  file        {main_}: {main_.stat().st_size} bytes\n"
-        "  messages    transcripts of this harness are not read into messages\n"
+        "  messages    1; lines skipped: 0\n"
     )
 
 
