@@ -19,7 +19,7 @@ from wsgidav.wsgidav_app import WsgiDAVApp
 
 from agents9core.node import Directory
 from davserver.auth.guard import Guard
-from davserver.handlers.page import PREFIX, Page, installed_directory
+from davserver.handlers.page import PREFIX, Page, installed_directory, service_worker_answer
 from davserver.handlers.requests import ALLOW, Handlers
 from davserver.http.environ import request_uri
 from davserver.http.response import STATUS_LINES, Answer, text_answer
@@ -135,6 +135,8 @@ class PageMiddleware(BaseMiddleware):
         self._page = Page(installed_directory())
 
     def __call__(self, environ: dict[str, Any], start_response: "StartResponse") -> Iterable[bytes]:
+        if environ.get("HTTP_SERVICE_WORKER") == "script":
+            return send(service_worker_answer(), environ, start_response)
         uri = request_uri(environ)
         if f"/{PREFIX}" in uri and environ["REQUEST_METHOD"] in ("GET", "HEAD"):
             target = parse_target(split_absolute(uri)[1])

@@ -57,7 +57,7 @@ def serve(options: argparse.Namespace, root: Directory, say: Callable[[str], obj
     ninep = Server(root, _owner(), peers.admits)
     try:
         app = App(root, options.allow_host, passwords)
-        http = HttpServer(app, wanted, peers, passwords is not None, tls)
+        http = HttpServer(app, wanted, peers, passwords is not None, tls, options.allow_host)
         listeners = [_listen(ninep, address) for address in wanted_9p]
     except OSError as exc:
         print(f"agents9: cannot listen on {exc.filename}: {exc.strerror}", file=sys.stderr)

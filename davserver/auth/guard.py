@@ -5,15 +5,18 @@ A page of another site can make a browser send requests here, and can even rebin
 7.4, Fetch (Origin), Fetch Metadata (Sec-Fetch-Site). Also a link on another site is refused.
 """
 
+import logging
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from davserver.http.environ import PEER_ADMITTED, STRANGER
+from davserver.http.environ import CONTESTED, PEER, PEER_ADMITTED, STRANGER
 from davserver.http.response import Refusal
 
 if TYPE_CHECKING:
     from davserver.auth.passwords import Passwords
+
+logger = logging.getLogger(__name__)
 
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^][:@/\s]+)(?::\d*)?")
@@ -40,20 +43,23 @@ class Guard:
         if host is None and environ["SERVER_PROTOCOL"] != "HTTP/1.0":
             raise Refusal(400, "There is no Host header")
         for name in (host, authority):
-            if name is not None and not self._is_ours(name, environ["SERVER_NAME"]):
+            if name is not None and not self._is_ours(name, environ):
+                logger.info("refused a client (%s): it asks for %.200r", environ.get(PEER) or "ours", name)
                 raise Refusal(421, "This server does not go by that name (see --allow-host)")
         self._check_site(environ, authority or host or "")
         if not is_admitted and self._passwords is not None and stranger is not None:
             self._passwords.check(environ.get("HTTP_AUTHORIZATION"), stranger)
 
-    def _is_ours(self, authority: str, bound_to: str) -> bool:
+    def _is_ours(self, authority: str, environ: dict[str, Any]) -> bool:
         match = _HOST.fullmatch(authority)
         name = match[1].lower().rstrip(".") if match else ""
-        return name in self._hosts or name == _spelt(bound_to)
+        if name in environ.get(CONTESTED, ()):
+            return False
+        return name in self._hosts or name == _spelt(environ["SERVER_NAME"])
 
     def _check_site(self, environ: dict[str, Any], host: str) -> None:
         origin = environ.get("HTTP_ORIGIN")
-        if origin is not None and origin.partition("://")[2].lower() != host.lower():
+        if origin is not None and (not host or origin.partition("://")[2].lower() != host.lower()):
             raise Refusal(403, "Another site may not ask")
         if environ.get("HTTP_SEC_FETCH_SITE", "none") not in ("none", "same-origin"):
             raise Refusal(403, "Another site may not ask")

@@ -17,6 +17,7 @@ hence what it found is remembered for a while, under a keyed hash.
 import base64
 import hashlib
 import hmac
+import logging
 import math
 import os
 import re
@@ -28,6 +29,8 @@ from typing import NamedTuple
 
 from davserver.http.environ import Stranger
 from davserver.http.response import Refusal
+
+logger = logging.getLogger(__name__)
 
 CHALLENGE = ("WWW-Authenticate", 'Basic realm="agents9", charset="UTF-8"')
 REMEMBER_SECONDS = 600
@@ -238,6 +241,7 @@ class Passwords:
         hashed = known.get(name)
         if not (hashed or self._decoy_like(known)).matches(password) or hashed is None:
             self._count(client, self._failures_of(client).times + 1)
+            logger.info("refused a client (%s): a wrong name or password", client)
             raise Refusal(401, "The name or the password is wrong", CHALLENGE)
         self._failures.pop(client, None)
         now = self._clock()

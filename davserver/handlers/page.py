@@ -21,6 +21,9 @@ POLICY = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 )
 
+CLEAR = ("Clear-Site-Data", '"storage"')
+"""The page stores nothing; what is there was left by a program that had this port before."""
+
 _TYPES = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -28,6 +31,21 @@ _TYPES = {
     ".css": "text/css; charset=utf-8",
     ".svg": "image/svg+xml",
 }
+
+
+_UNREGISTER = b"""\
+self.addEventListener("install", () => self.skipWaiting());
+self.addEventListener("activate", (event) => event.waitUntil(self.registration.unregister()));
+"""
+
+
+def service_worker_answer() -> Answer:
+    """Answer a browser that asks for the script of a service worker: one that takes itself away.
+
+    This server has none. Who had its port before may have left one in the owner's browser, which would stand
+    between him and this server. Source: Service Workers (Service-Worker), Clear Site Data.
+    """
+    return whole(200, _TYPES[".js"], _UNREGISTER, POLICY, CLEAR)
 
 
 class _Asset(NamedTuple):
@@ -59,7 +77,7 @@ class Page:
         Without ETag: other clients get other forms.
         """
         body, media_type, _ = self._assets["index.html"]
-        return whole(status, media_type, body, POLICY, ("Vary", "Accept"))
+        return whole(status, media_type, body, POLICY, CLEAR, ("Vary", "Accept"))
 
     def asset(self, target: Target, environ: dict[str, Any]) -> Answer:
         """Answer for what *target*, which is below the prefix, points at. Raises Refusal."""

@@ -19,6 +19,9 @@ MAX_BODY_BYTES = 64 * 1024
 `wsgi.input` holds at most one byte more, by which the application sees that there was more.
 """
 
+CONTESTED = "agents9.contested_names"
+"""In the environment: names of this server that another user's server shares; they are not answered to."""
+
 WAKE = "agents9.wake"
 """In the environment: a function that ends a Pause of the answer; any thread may call it, at any time.
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cheroot.server import HTTPConnection
 
-from davserver.http.environ import MAX_BODY_BYTES, PEER, PEER_ADMITTED, STRANGER, WAKE, Stranger
+from davserver.http.environ import CONTESTED, MAX_BODY_BYTES, PEER, PEER_ADMITTED, STRANGER, WAKE, Stranger
 from davserver.http.response import Answer, Refusal, text_answer
 from davserver.server.framing import RequestBuffer
 from davserver.server.gateway import Gateway
@@ -148,6 +148,7 @@ class Connection(HTTPConnection):
             PEER_ADMITTED: admitted,
             PEER: self.client_id,
             STRANGER: stranger,
+            CONTESTED: server.contested,
             WAKE: self._wake,
         }
         """What the environment of each request has of the connection."""

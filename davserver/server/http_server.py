@@ -30,12 +30,14 @@ from davserver.server.limits import (
     ACCEPT_PAUSE_SECONDS,
     ACCEPTED_AT_ONCE,
     BACKLOG,
+    FREE_PORT_TRIES,
     STOP_GRACE_SECONDS,
     STOP_LOOK_SECONDS,
     UNSENT_BYTES,
     Limits,
 )
 from davserver.server.loop import Cause, Loop, Next, Rest
+from davserver.server.own_names import LOCALHOST, LOOPBACKS, contested_names, has_address
 
 if TYPE_CHECKING:
     from davserver.server.tls import TlsAdapter
@@ -116,12 +118,14 @@ class HttpServer(cheroot.wsgi.Server):
         peers: Peers,
         hears_strangers: bool = False,
         tls: "TlsAdapter | None" = None,
+        names: Iterable[str] = (),
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         """Listen on every address, port 0 a free one. Clients wait until `start`.
 
         *hears_strangers*: read the bodies of clients that are not admitted, since the application may let
-        them in. *tls*: speak TLS. Raises OSError, the address its filename.
+        them in. *tls*: speak TLS. *names*: what the server is called beside localhost. Raises
+        OSError, the address its filename.
         """
         super().__init__(("127.0.0.1", 0), app, numthreads=1, request_queue_size=BACKLOG)
         self.gateway = Gateway
@@ -135,11 +139,15 @@ class HttpServer(cheroot.wsgi.Server):
         self.loop: Loop[Connection | Listener] = Loop()
         self.requests = self._connections = self.loop  # cheroot's pool and manager
         with contextlib.ExitStack() as undo:
-            listening = []
+            listening: list[socket.socket] = []
             for host, port in addresses:
-                listening += self._listen(host, port, undo)
+                if (host, port) not in {sock.getsockname()[:2] for sock in listening}:
+                    listening += self._hold(host, port, undo)
             undo.pop_all()
         self._listeners = [Listener(self, sock) for sock in listening]
+        self.contested = contested_names(names, self.addresses)
+        for name, missing in self.contested.items():
+            logger.warning("not answering to the name %s: another program holds %s", name, ", ".join(missing))
 
     @property
     def addresses(self) -> Sequence[Address]:
@@ -169,16 +177,29 @@ class HttpServer(cheroot.wsgi.Server):
         """Log what cheroot has to say."""
         logger.log(level, "%s", msg, exc_info=traceback)
 
-    def _listen(self, host: str, port: int, undo: contextlib.ExitStack) -> list[socket.socket]:
-        """Return sockets that listen on *host*: one, or for "localhost" one a family that the machine has."""
-        if host != "localhost":
-            return [self._listening(host, port, undo)]
-        ipv4 = self._listening("127.0.0.1", port, undo)
-        if not _has_ipv6_loopback():
-            return [ipv4]
-        return [ipv4, self._listening("::1", ipv4.getsockname()[1], undo)]
+    def _hold(self, host: str, port: int, undo: contextlib.ExitStack) -> list[socket.socket]:
+        """Return sockets that listen on *host*; of a loopback address also on that of the other family.
 
-    def _listening(self, host: str, port: int, undo: contextlib.ExitStack) -> socket.socket:
+        Else another user could listen there, and share the name localhost with this server (see `own_names`).
+        """
+        if host not in (LOCALHOST, *LOOPBACKS):
+            return [self._listen(host, port, undo)]
+        first = host if host in LOOPBACKS else LOOPBACKS[0]
+        [other] = set(LOOPBACKS) - {first}
+        if not has_address(other):
+            return [self._listen(first, port, undo)]
+        for _ in range(FREE_PORT_TRIES if port == 0 else 1):
+            with contextlib.ExitStack() as again:
+                sock = self._listen(first, port, again)
+                with contextlib.suppress(OSError):
+                    both = [sock, self._listen(other, sock.getsockname()[1], again)]
+                    undo.push(again.pop_all())
+                    return both
+        if host == LOCALHOST:
+            return [self._listen(first, port, undo), self._listen(other, port, undo)]
+        return [self._listen(first, port, undo)]
+
+    def _listen(self, host: str, port: int, undo: contextlib.ExitStack) -> socket.socket:
         try:
             family, kind, protocol, _, address = socket.getaddrinfo(
                 host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -193,12 +214,3 @@ class HttpServer(cheroot.wsgi.Server):
         except OSError as exc:
             raise OSError(exc.errno, exc.strerror, str(Tcp(host, port))) from exc
         return sock
-
-
-def _has_ipv6_loopback() -> bool:
-    try:
-        with socket.socket(socket.AF_INET6) as sock:
-            sock.bind(("::1", 0))
-    except OSError:
-        return False
-    return True

@@ -26,6 +26,8 @@ BACKLOG = 1024
 that comes while 500 others do."""
 UNSENT_BYTES = 256 * 1024
 """What the kernel keeps of a response beyond what is on its way; else some MB for each client that stalls."""
+FREE_PORT_TRIES = 8
+"""For a port that is free in both families."""
 ACCEPT_PAUSE_SECONDS = 0.5
 """After an accept that failed, for want of a descriptor."""
 ACCEPTED_AT_ONCE = 32

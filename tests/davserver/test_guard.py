@@ -1,7 +1,9 @@
+import logging
+
 import pytest
 
 from davserver.auth.guard import Guard
-from davserver.http.environ import PEER_ADMITTED
+from davserver.http.environ import CONTESTED, PEER_ADMITTED
 from davserver.http.response import Refusal
 
 GUARD = Guard(["agents.example", "192.0.2.7", "2001:DB8::1"])
@@ -87,6 +89,29 @@ def test_our_own_page_may_ask():
 @pytest.mark.parametrize("site", ["cross-site", "same-site", "", "garbage"])
 def test_requests_that_another_site_causes_are_refused(site):
     assert refusal(HOST="localhost", SEC_FETCH_SITE=site).status == 403
+
+
+def test_an_origin_without_a_host_is_refused():
+    assert refusal(protocol="HTTP/1.0", ORIGIN="null").status == 403
+    assert refusal(protocol="HTTP/1.0", ORIGIN="http://").status == 403
+
+
+def test_a_name_that_another_server_shares_is_misdirected():
+    environ = {"SERVER_PROTOCOL": "HTTP/1.1", "SERVER_NAME": "127.0.0.1", PEER_ADMITTED: True}
+    environ[CONTESTED] = {"localhost": ["::1"]}
+    GUARD.check({**environ, "HTTP_HOST": "127.0.0.1:8564"}, None)
+    for host, authority in (("localhost:8564", None), ("127.0.0.1", "LOCALHOST"), ("localhost.", None)):
+        with pytest.raises(Refusal) as refused:
+            GUARD.check({**environ, "HTTP_HOST": host}, authority)
+        assert refused.value.answer.status == 421
+
+
+def test_a_wrong_name_is_logged_on_one_line(caplog):
+    caplog.set_level(logging.INFO)
+    assert refusal(HOST="evil\x1b[31m.example").status == 421
+    assert [record.getMessage() for record in caplog.records] == [
+        "refused a client (ours): it asks for 'evil\\x1b[31m.example'"
+    ]
 
 
 def test_an_address_typed_by_the_person_passes():

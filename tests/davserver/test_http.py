@@ -51,6 +51,7 @@ MALFORMED = {
     "bad chunk size": GET + b"Transfer-Encoding: chunked\r\n\r\nxyz\r\n",
     "signed chunk size": GET + b"Transfer-Encoding: chunked\r\n\r\n-1\r\n\r\n",
     "chunk without end": GET + b"Transfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n0\r\n\r\n",
+    "bare return in a chunk extension": GET + b"Transfer-Encoding: chunked\r\n\r\n0;a\rb\r\n\r\n",
     "bad trailer": GET + b"Transfer-Encoding: chunked\r\n\r\n0\r\nx\n\r\n",
 }
 
