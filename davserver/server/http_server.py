@@ -138,20 +138,29 @@ class HttpServer(cheroot.wsgi.Server):
         self.connections: set[Connection] = set()
         self.loop: Loop[Connection | Listener] = Loop()
         self.requests = self._connections = self.loop  # cheroot's pool and manager
+        self._twins: set[Address] = set()
+        """Loopback addresses that are held beside those of the other family that were asked for."""
         with contextlib.ExitStack() as undo:
             listening: list[socket.socket] = []
             for host, port in addresses:
-                if (host, port) not in {sock.getsockname()[:2] for sock in listening}:
+                if (host, port) in self._twins:
+                    self._twins.discard((host, port))
+                else:
                     listening += self._hold(host, port, undo)
             undo.pop_all()
         self._listeners = [Listener(self, sock) for sock in listening]
-        self.contested = contested_names(names, self.addresses)
+        self.contested = contested_names(names, self.held)
         for name, missing in self.contested.items():
             logger.warning("not answering to the name %s: another program holds %s", name, ", ".join(missing))
 
     @property
     def addresses(self) -> Sequence[Address]:
-        """The addresses in use, with the ports that were really taken."""
+        """The addresses that were asked for, with the ports that were really taken."""
+        return [address for address in self.held if address not in self._twins]
+
+    @property
+    def held(self) -> Sequence[Address]:
+        """All addresses that are listened on."""
         return [listener.address for listener in self._listeners]
 
     def start(self) -> None:
@@ -194,6 +203,8 @@ class HttpServer(cheroot.wsgi.Server):
                 with contextlib.suppress(OSError):
                     both = [sock, self._listen(other, sock.getsockname()[1], again)]
                     undo.push(again.pop_all())
+                    if host != LOCALHOST:
+                        self._twins.add(both[1].getsockname()[:2])
                     return both
         if host == LOCALHOST:
             return [self._listen(first, port, undo), self._listen(other, port, undo)]

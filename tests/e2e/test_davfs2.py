@@ -80,7 +80,9 @@ def davfs2():
         passwords = str(base / "passwords")
         set_password = [sys.executable, "-m", "davserver", "passwd", passwords, "me"]
         subprocess.run(set_password, input=PASSWORD + "\n", text=True, check=True, timeout=60)
-        with served(machine, "--password-file", passwords) as server:
+        uid = pwd.getpwnam("davfs2").pw_uid
+        refused = f"agents9: refused a client (uid {uid}): a wrong name or password\n"  # of the wrong secret
+        with served(machine, "--password-file", passwords, said=refused) as server:
             yield Davfs2(base, machine, server)
 
 
