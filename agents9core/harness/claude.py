@@ -6,26 +6,23 @@ The registry outlives its process, so a record counts only for the process that 
 """
 
 import os
-import re
 import threading
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from contextlib import suppress
-from functools import partial
 from typing import NamedTuple
-
-import msgspec
 
 from agents9core.errors import Denied, TreeError
 from agents9core.harness import node
 from agents9core.harness.claude_agents import Subagents
 from agents9core.harness.claude_argv import Invocation, parse_argv
 from agents9core.harness.claude_kept import SESSION_ID, Head, Heads, is_session, kept
+from agents9core.harness.claude_places import Places
 from agents9core.harness.programs import is_other, plain
 from agents9core.process import Process, ProcessTable
-from agents9core.remembered import Lately, Remembered
+from agents9core.remembered import Remembered
 from agents9core.session import Session, Source
-from agents9core.store import NOT_THERE, Root, parse_object, read_at, text_of
+from agents9core.store import NOT_THERE, Root, parse_object, text_of
 
 _PACKAGE = "@anthropic-ai/claude-code/"
 _INSTALLED = ("/claude/versions/", "/ccd-cli/")
@@ -38,9 +35,6 @@ _RECORD_PAUSE_SECONDS = 0.002
 """The record is rewritten in place: between write and ftruncate an old tail stands behind the new text."""
 _LATEST_MS = 8_640_000_000_000_000
 """The last time that a JavaScript Date can be; ECMA-262 21.4.1.1."""
-_HEAD_BYTES = 256 << 10
-PLACE_SECONDS = 1.0
-"""How long a transcript's place serves: a larger file may come in another directory that is there."""
 
 
 def owns(process: Process) -> bool:
@@ -77,20 +71,6 @@ def _is_installed(path: str) -> bool:
     return any(place in f"/{path}" for place in _INSTALLED)
 
 
-class _Place(NamedTuple):
-    """Where a session's transcript was found."""
-
-    path: tuple[str, str]
-    has_messages: bool
-    projects_mtime_ns: int
-    looked: float
-
-    def serves(self, projects_mtime_ns: int) -> bool:
-        """Whether it need not be looked for again."""
-        recent = time.monotonic() - self.looked < PLACE_SECONDS
-        return recent and self.has_messages and self.projects_mtime_ns == projects_mtime_ns
-
-
 class _Shape(NamedTuple):
     """What a process was started as."""
 
@@ -106,10 +86,9 @@ class Claude:
         self._table = table
         self._machine = _machine_id()
         self._lock = threading.Lock()
-        self._places: Remembered[tuple[str, str], _Place] = Remembered()
+        self._places = Places()
         self._shapes: Remembered[tuple[int, int, bytes | None], _Shape] = Remembered()
         self._heads = Heads()
-        self._kept: Lately[tuple[str, str], tuple[str, str]] = Lately()
         self.subagents = Subagents().of
 
     def resolve(self, process: Process, home: str, _peers: object = None) -> Session | None:
@@ -118,11 +97,13 @@ class Claude:
         """
         record, seen = self._record(process, home)
         if record and record.session:
-            return None if record.serves_others else self._session(record, home)
+            return None if record.serves_others else self._session(record, process, home)
         asked = self._shape_of(process).asked
         if asked.holds != "yes" or (record and record.serves_others):
             return None
-        return self._session(record, home) if record else self._resumed(asked, home, seen)
+        if record:
+            return self._session(record, process, home)
+        return self._resumed(asked, process, home, seen)
 
     def proves(self, process: Process, home: str) -> bool:
         """Say whether a record shows that a process is a claude, whatever it is called."""
@@ -136,19 +117,17 @@ class Claude:
         return {int(pid) for pid in found if pid.isascii() and pid.isdigit()}.intersection(pids)
 
     def kept(self, home: str) -> dict[str, Source]:
-        """Return the sessions below `projects` by id; of one that was moved, what has more in it."""
+        """Return the sessions below `projects` by id; of one that lies in several places, the newest."""
         root = Root(os.path.join(home, "projects"))
-        places = {id: _best(root, paths) for id, paths in kept(root).items()}
-        found = {id: place for id, place in places.items() if place is not None}
-        self._kept.put({(root.path, id): place for id, place in found.items()})
-        return {id: Source(root, place) for id, place in found.items()}
+        found = kept(root)
+        self._places.put(root, found)
+        places = {id: self._newest(root, tuple(paths)) for id, paths in found.items()}
+        return {id: Source(root, place) for id, place in places.items() if place is not None}
 
     def kept_session(self, home: str, id: str) -> Session | None:
         """Return a session by its id, whoever is in it."""
         root = Root(os.path.join(home, "projects"))
-        if not is_session(id):
-            return None
-        place = self._kept.find((root.path, id), partial(_size, root), partial(self._transcript, root, id))
+        place = self._places.of(root, id) if is_session(id) else None
         if place is None:
             return None
         source = Source(root, place)
@@ -159,6 +138,10 @@ class Claude:
         except NOT_THERE:
             return None
         return Session("kept", id=id, cwd=head.cwd, sources=(source,), started_ns=head.started_ns)
+
+    def _newest(self, root: Root, places: tuple[tuple[str, str], ...]) -> tuple[str, str] | None:
+        """Return where a session lies. Of one place it is not asked what is there."""
+        return places[0] if len(places) == 1 else self._places.newest(root, places)
 
     def _record(self, process: Process, home: str) -> tuple["_Record | None", str]:
         """Return the record of a process, or None and why.
@@ -190,28 +173,29 @@ class Claude:
             why = self._disbelieved(record.fields, process, inner=inner) or ""
         return (None, why) if why else (record, "")
 
-    def _resumed(self, asked: Invocation, home: str, seen: str) -> Session:
+    def _resumed(self, asked: Invocation, process: Process, home: str, seen: str) -> Session:
         """Return what the command line says of a process without a record."""
         steps: tuple[str, ...] = (f"registry: {seen}",)
         if asked.resumes is None or not SESSION_ID.fullmatch(asked.resumes):
             return Session(via="none", steps=(*steps, "argv: no --resume with an id"))
         root = Root(os.path.join(home, "projects"))
-        place, missing = self._sought(root, asked.resumes)
+        place, missing = self._sought(root, asked.resumes, process.cwd())
         steps = (*steps, f"argv: session {asked.resumes}", *missing)
         if place is None:
             return Session(via="none", steps=steps)
         return Session("argv", id=asked.resumes, sources=(Source(root, place),), steps=steps)
 
-    def _session(self, record: "_Record", home: str) -> Session:
+    def _session(self, record: "_Record", process: Process, home: str) -> Session:
         id, fields = record.session, record.fields
         root = Root(os.path.join(home, "projects"))
-        place, seen = self._sought(root, id) if id else (None, ())
+        cwd = text_of(fields, "cwd")
+        place, seen = self._sought(root, id, cwd, process.cwd()) if id else (None, ())
         status = text_of(fields, "status")
         waiting = status == "waiting"
         return Session(
             via="registry" if id else "none",
             id=id,
-            cwd=text_of(fields, "cwd"),
+            cwd=cwd,
             sources=(Source(root, place),) if place else (),
             name=text_of(fields, "name"),
             status=status if status in _STATUS else None,
@@ -257,99 +241,17 @@ class Claude:
             return "its pid namespace is not known"
         return "written in another pid namespace" if ours and ours != namespace else None
 
-    def _sought(self, root: Root, id: str) -> tuple[tuple[str, str] | None, tuple[str, ...]]:
+    def _sought(
+        self, root: Root, id: str, *cwds: str | None
+    ) -> tuple[tuple[str, str] | None, tuple[str, ...]]:
         """Return where the session's transcript lies, or why that is not known."""
         try:
-            place = self._transcript(root, id)
+            place = self._places.of(root, id, filter(None, cwds))
         except TreeError as error:
             return None, (f"transcript: {root.path}: {type(error).__name__}",)
         if place is None:
             return None, (f"transcript: no {id}.jsonl in a directory of {root.path} yet",)
         return place, ()
-
-    def _transcript(self, root: Root, id: str) -> tuple[str, str] | None:
-        """Return where the session's transcript lies below `projects`; None while there is none.
-
-        A place without messages may be the stub of a session that was moved: it is looked for again.
-        """
-        try:
-            mtime_ns = root.look().mtime_ns
-        except NOT_THERE:
-            return None
-        key = (root.path, id)
-        with self._lock:
-            known = self._places.get(key)
-        if known and known.serves(mtime_ns) and _size(root, known.path):
-            return known.path
-        looked = time.monotonic()
-        found = _search(root, f"{id}.jsonl")
-        if found is None:
-            return None
-        with self._lock:
-            self._places[key] = _Place(found.path, found.has_messages, mtime_ns, looked)
-        return found.path
-
-
-class _Hit(NamedTuple):
-    has_messages: bool
-    size: int
-    mtime_ns: int
-    path: tuple[str, str]
-
-
-def _search(root: Root, name: str) -> _Hit | None:
-    return _fullest(root, ((project, name) for project in root.holding(name)))
-
-
-def _fullest(root: Root, paths: Iterable[tuple[str, str]]) -> _Hit | None:
-    return max(filter(None, (_look(root, path) for path in paths)), default=None)
-
-
-def _best(root: Root, paths: list[tuple[str, str]]) -> tuple[str, str] | None:
-    """Return where a session lies that may lie at *paths*. Of one path it is not asked what is there."""
-    if len(paths) == 1:
-        return paths[0]
-    hit = _fullest(root, paths)
-    return hit.path if hit else None
-
-
-def _look(root: Root, path: tuple[str, str]) -> _Hit | None:
-    try:
-        with root.opened(path) as (fd, stat):
-            return _Hit(_has_messages(read_at(fd, path, _HEAD_BYTES)), stat.size, stat.mtime_ns, path)
-    except Denied:
-        return _Hit(has_messages=False, size=0, mtime_ns=0, path=path)
-    except NOT_THERE:
-        return None
-
-
-def _size(root: Root, path: tuple[str, ...]) -> int:
-    try:
-        stat = root.look(path)
-    except (TreeError, OSError):
-        return 0
-    return stat.size if stat.is_regular else 0
-
-
-class _Line(msgspec.Struct):
-    type: str = ""
-
-
-_LINE = msgspec.json.Decoder(_Line)
-_SAYS_MESSAGE = re.compile(rb'"type":\s*"(?:user|assistant)"')
-
-
-def _has_messages(head: bytes) -> bool:
-    return any(_is_message(line) for line in head.split(b"\n"))
-
-
-def _is_message(line: bytes) -> bool:
-    if not _SAYS_MESSAGE.search(line):
-        return False
-    try:
-        return _LINE.decode(line).type in ("user", "assistant")
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return True  # cut at the window's end, or damaged: its words must do
 
 
 class _Record(NamedTuple):

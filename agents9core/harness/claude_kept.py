@@ -1,6 +1,6 @@
 """The sessions that Claude Code's store keeps: `<home>/projects/<any>/<session>.jsonl`.
 
-Where two projects have one of the same id, the session was moved: the one with more in it counts.
+Where two projects have one of the same id, `claude_places` says which counts.
 """
 
 import re

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from agents9core.errors import Gone, NotFound
-from agents9core.harness import claude
+from agents9core.harness import claude, claude_places
 from agents9core.process import ProcessTable
 from agents9core.resolver import Resolver
+from agents9core.store import Root
 
 from .fakeproc import started_ms
 from .fakestore import claude_record, claude_transcript
@@ -30,8 +31,8 @@ def home(tmp_path):
 @pytest.fixture
 def put(proc, home):
     def put(pid=601, start=6010, **more):
-        more.setdefault("environ", {"HOME": str(home.parent)})
-        return proc.put(pid, "claude", ["claude"], start=start, cwd="/srv/demo", **more)
+        more = {"environ": {"HOME": str(home.parent)}, "cwd": "/srv/demo", **more}
+        return proc.put(pid, "claude", ["claude"], start=start, **more)
 
     return put
 
@@ -636,12 +637,84 @@ def test_a_stub_in_the_directory_of_the_worktree_is_not_the_chat(proc, put, home
     assert transcripts(resolve(proc)) == [str(chat)]
 
 
-def test_of_two_with_messages_the_larger_counts(proc, put, home):
-    put()
+WORKTREE = "/srv/repo/.worktrees/b"
+
+
+@pytest.fixture
+def two(put, home):
+    """A session with a large old file, and a small one in the worktree, and a record."""
+
+    def two(**record):
+        put(cwd=WORKTREE)
+        claude_record(home, 601, sessionId=ID, procStart="6010", **record)
+        old = claude_transcript(home, "-srv-repo", ID, "user", *["assistant"] * 99)
+        new = claude_transcript(home, "-srv-repo--worktrees-b", ID, "user")
+        return old, new
+
+    return two
+
+
+@pytest.mark.parametrize("record", [{"cwd": WORKTREE}, {}, {"cwd": "/nowhere"}])
+def test_the_file_in_the_directory_named_after_the_cwd_is_the_one(proc, two, record):
+    old, new = two(**record)
+    os.utime(new, (1000, 1000))
+    assert transcripts(resolve(proc)) == [str(new)]
+    assert old.stat().st_size > new.stat().st_size
+
+
+def test_what_the_record_says_goes_before_the_process_s_cwd(proc, two):
+    old, _ = two(cwd="/srv/repo")
+    os.utime(old, (1000, 1000))
+    assert transcripts(resolve(proc)) == [str(old)]
+
+
+def test_a_file_that_comes_in_the_cwd_s_directory_is_the_one_from_its_first_message(proc, two, home):
+    old, new = two()
+    new.unlink()
+    resolver = Resolver(str(proc.root))
+    agent = resolver.agent("claude", 601)
+    assert transcripts(resolver.session(agent)) == [str(old)]
+    claude_transcript(home, "-srv-repo--worktrees-b", ID, "mode")
+    assert transcripts(resolver.session(agent)) == [str(old)]
+    claude_transcript(home, "-srv-repo--worktrees-b", ID, "mode", "user")
+    assert transcripts(resolver.session(agent)) == [str(new)]
+    new.unlink()
+    assert transcripts(resolver.session(agent)) == [str(old)]
+
+
+def test_in_no_directory_of_its_own_the_one_written_last_counts(proc, put, home):
+    put(cwd="/srv/elsewhere")
     claude_record(home, 601, sessionId=ID, procStart="6010")
+    resolver = Resolver(str(proc.root))
     large = claude_transcript(home, "-a", ID, "user", "assistant")
-    claude_transcript(home, "-b", ID, "user")
-    assert transcripts(resolve(proc)) == [str(large)]
+    small = claude_transcript(home, "-b", ID, "user")
+    agent = resolver.agent("claude", 601)
+    for newer, older in ((small, large), (large, small)):
+        os.utime(older, (1000, 1000))
+        os.utime(newer, (2000, 2000))
+        assert transcripts(resolver.session(agent)) == [str(newer)]
+
+
+@pytest.mark.parametrize(
+    ("cwd", "name"),
+    [
+        ("/srv/repo/.worktrees/b", "-srv-repo--worktrees-b"),
+        ("/srv/a b_c@d", "-srv-a-b-c-d"),
+        ("/srv/\u00e9\U0001f600", "-srv----"),
+    ],
+)
+def test_a_directory_is_named_after_a_cwd(cwd, name):
+    assert claude_places.directory_name(cwd) == name
+
+
+def test_the_name_of_a_long_cwd_is_cut(proc, put, home):
+    cwd = "/srv/" + "x" * 300
+    put(cwd=cwd)
+    claude_record(home, 601, sessionId=ID, procStart="6010")
+    mine = claude_transcript(home, f"-srv-{'x' * 195}-1a2b3c", ID, "user")
+    os.utime(mine, (1000, 1000))
+    claude_transcript(home, "-a", ID, "user", "assistant")
+    assert transcripts(resolve(proc)) == [str(mine)]
 
 
 def test_of_two_of_one_size_the_newer_counts(proc, put, home):
@@ -713,8 +786,9 @@ def test_the_place_is_remembered_until_it_is_gone(proc, put, home, monkeypatch):
     (home / "projects" / "-b").mkdir()
     claude_record(home, 601, sessionId=ID, procStart="6010")
     searches = []
-    real = claude._search
-    monkeypatch.setattr(claude, "_search", lambda *args: searches.append(args) or real(*args))
+    real = Root.holding
+    monkeypatch.setattr(Root, "holding", lambda *args: searches.append(args) or real(*args))
+    monkeypatch.setattr(claude_places, "_SETTLED_NS", -(10**18))
     agent = resolver.agent("claude", 601)
     for _ in range(3):
         assert transcripts(resolver.session(agent)) == [str(first)]
@@ -723,19 +797,18 @@ def test_the_place_is_remembered_until_it_is_gone(proc, put, home, monkeypatch):
     assert transcripts(resolver.session(agent)) == [str(moved)]
 
 
-def test_a_larger_file_in_a_directory_that_is_there_is_seen_within_a_second(proc, put, home, monkeypatch):
+def test_a_file_in_a_directory_that_is_there_is_seen_when_it_speaks(proc, put, home):
     put()
     resolver = Resolver(str(proc.root))
     first = claude_transcript(home, "-a", ID, "user")
+    os.utime(first, (1000, 1000))
     (home / "projects" / "-b").mkdir()
     claude_record(home, 601, sessionId=ID, procStart="6010")
     agent = resolver.agent("claude", 601)
-    larger = claude_transcript(home, "-b", ID)
+    later = claude_transcript(home, "-b", ID)
     assert transcripts(resolver.session(agent)) == [str(first)]
-    claude_transcript(home, "-b", ID, "user", "assistant")
-    assert transcripts(resolver.session(agent)) == [str(first)]
-    monkeypatch.setattr(claude, "PLACE_SECONDS", 0)
-    assert transcripts(resolver.session(agent)) == [str(larger)]
+    claude_transcript(home, "-b", ID, "user")
+    assert transcripts(resolver.session(agent)) == [str(later)]
 
 
 def test_a_new_project_directory_is_looked_at(proc, put, home):

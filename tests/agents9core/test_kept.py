@@ -174,6 +174,22 @@ def test_of_a_session_in_two_projects_the_one_with_messages_counts(machine, clau
     assert row.stat == session.stat()
 
 
+def test_of_a_session_in_two_projects_the_newest_with_messages_counts(machine, claude, monkeypatch):
+    """Also while they change, and though the places were found a moment ago."""
+    monkeypatch.setattr(remembered, "LATELY_SECONDS", 60)
+    large = claude_file(machine, ENDED, first_line("large") + first_line("x" * 999), "-srv-a")
+    os.utime(large, (1000, 1000))
+    names(claude)
+    assert texts(claude.walk(ENDED))[0] == b"large\n"
+    small = claude_file(machine, ENDED, first_line("small"), "-srv-demo")
+    time.sleep(0.05)
+    assert texts(claude.walk(ENDED)) == [b"small\n"]
+    (row,) = [row for row in claude.members() if row.name == ENDED]
+    assert row.stat == claude.walk(ENDED).stat()
+    os.utime(small, (500, 500))
+    assert texts(claude.walk(ENDED))[0] == b"large\n"
+
+
 def test_what_is_no_plain_file_is_no_session(machine, claude, tmp_path):
     (tmp_path / "secret").write_text(first_line("secret"))
     store = machine.transcript.parent
