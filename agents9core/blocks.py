@@ -21,6 +21,7 @@ _TEXTS = {"text", "input_text", "output_text", "summary_text", "reasoning_text"}
 _MEDIA = {
     "image": b"[image]",
     "input_image": b"[image]",
+    "image_url": b"[image]",
     "audio": b"[audio]",
     "input_audio": b"[audio]",
     "document": b"[document]",

@@ -244,7 +244,9 @@ def _has_markdown(seen: Glance) -> bool:
 
 
 _BRANCHES = {
-    "transcript": _Branch(lambda seen: seen.visit, lambda seen: TranscriptFile(seen.must_hold())),
+    "transcript": _Branch(
+        lambda seen: seen.visit and seen.visit.is_file, lambda seen: TranscriptFile(seen.must_hold())
+    ),
     "chat": _Branch(
         lambda seen: seen.look.session.id is not None and seen.seat.reading is not None,
         lambda seen: ChatDirectory(seen.seat, seen.held, seen.look.session.id),

@@ -5,6 +5,7 @@ Pure data. A `Session` is one answer; the next look may give another (`/clear`, 
 
 from typing import NamedTuple
 
+from agents9core.rows import RowSource
 from agents9core.store import Root
 
 
@@ -15,6 +16,8 @@ class Source(NamedTuple):
     path: tuple[str, ...]
     limit: int | None = None
     """Bytes from the start that belong to the transcript; None for the file that grows."""
+    rows: RowSource | None = None
+    """Which rows of the database that the file is; None: it is no database."""
 
     @property
     def compressed(self) -> bool:

@@ -22,6 +22,7 @@ _ROOT = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _REFUSED: dict[int | None, type[TreeError]] = {
     errno.ENOENT: NotFound,
     errno.ENOTDIR: NotFound,
@@ -69,9 +70,9 @@ class Root(NamedTuple):
             raise
         return fd
 
-    def hold(self, parts: tuple[str, ...]) -> tuple[Descriptor, FileStat]:
-        """Open a regular file and look at it, as `open` does."""
-        held = Descriptor(self._open(parts, _FILE))
+    def hold(self, parts: tuple[str, ...], look_only: bool = False) -> tuple[Descriptor, FileStat]:
+        """Open a regular file and look at it, as `open` does. *look_only*: it cannot be read."""
+        held = Descriptor(self._open(parts, _LOOK if look_only else _FILE))
         stat = _look(held.fd, parts)
         if not stat.is_regular:
             raise Malformed(f"{'/'.join(parts)} is not a regular file")
@@ -90,7 +91,7 @@ class Root(NamedTuple):
 
     def look(self, parts: tuple[str, ...] = ()) -> FileStat:
         """Look at what is there, of any kind, without opening it. Raises NotFound or Denied."""
-        fd = self._open(parts, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+        fd = self._open(parts, _LOOK)
         try:
             return _look(fd, parts)
         finally:

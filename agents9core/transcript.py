@@ -29,10 +29,11 @@ from agents9core.index import ChatIndex
 from agents9core.inflated import Inflated
 from agents9core.lines import LONGEST, LineScanner
 from agents9core.record import Read
+from agents9core.rows import Rows, RowSource
 from agents9core.session import Session, Source
 from agents9core.standing import Standing
 from agents9core.statx import MOVES, FileStat, moves, statx
-from agents9core.store import Descriptor
+from agents9core.store import Descriptor, Root
 from agents9core.witness import Verdict, Witness
 from agents9core.zst import LARGEST
 
@@ -49,6 +50,8 @@ class OpenFile(NamedTuple):
     limit: int | None
     inflated: bool
     """Whether it stands for a compressed file, whose look *stat* is but for the size."""
+    rows: Rows | None = None
+    """The transcript's rows, where the file is of a database; it cannot be read then."""
 
     @property
     def fd(self) -> int:
@@ -144,6 +147,10 @@ class Transcript:
         if self.index.take_whole(tail, sum(file.end for file in files[:-1]) + begin):
             progress.scanner.line_start = end
 
+    def read(self, rows: Rows, at: int, count: int) -> bytes:
+        """Return bytes of one of its *rows*. Raises Gone where they are not what was indexed."""
+        raise Gone("the transcript was rewritten")
+
     def is_settled(self, files: list[OpenFile]) -> bool:
         """Whether another look that finds the files unmoved would find the same of them."""
         if len(self._progress) < len(files) or self._progress[-1].awaits_end:
@@ -205,6 +212,17 @@ def _take_long_line(file: OpenFile, span: tuple[int, int], base: int, index: Cha
         index.take(os.pread(file.fd, end - begin, begin), base + begin)
 
 
+def _open_rows(root: Root, path: tuple[str, ...], source: RowSource) -> list[OpenFile]:
+    rows = source.open(root, path)
+    return [OpenFile(held, stat, None, False, rows) for held, stat in rows.files]
+
+
+def _row_transcript() -> type[Transcript]:
+    from agents9core.row_transcript import RowTranscript  # which is made of this module
+
+    return RowTranscript
+
+
 class Visit(msgspec.Struct, frozen=True, weakref=True):
     """One look at a transcript, whose files are open as long as it is there."""
 
@@ -221,6 +239,11 @@ class Visit(msgspec.Struct, frozen=True, weakref=True):
     def name(self) -> str:
         """Names the transcript and its generation, for clients."""
         return f"{self.number >> 20:x}"
+
+    @property
+    def is_file(self) -> bool:
+        """Whether the transcript is lines of a file, not rows."""
+        return self.files[-1].rows is None
 
     @property
     def stat(self) -> FileStat:
@@ -246,6 +269,8 @@ class Visit(msgspec.Struct, frozen=True, weakref=True):
         Raises Gone where they are not all there, or Unavailable.
         """
         file = self.files[0]
+        if file.rows is not None:
+            return self.transcript.read(file.rows, at, count)
         if len(self.files) > 1:
             starts = [0, *accumulate(file.end for file in self.files[:-1])]
             number = bisect_right(starts, at) - 1
@@ -289,7 +314,7 @@ class Transcripts:
         until, looked_ns = self._standing.until(), time.time_ns()
         try:
             files, missing_base = self._open_all(session)
-            transcript = self._transcript(files, missing_base, session.chain)
+            transcript = self._transcript(session, files, missing_base)
             visit = self._look(transcript, files, looked_ns, read, missing_base, has_ended, until)
         except OSError as error:
             raise Unavailable(str(error)) from error
@@ -299,6 +324,9 @@ class Transcripts:
 
     def _open_all(self, session: Session) -> tuple[list[OpenFile], str | None]:
         """Open the files in order, from after the last base that cannot be had; say which that is."""
+        last = session.sources[-1]
+        if last.rows is not None:
+            return _open_rows(last.root, last.path, last.rows), None
         files: list[OpenFile] = []
         missing_base = session.missing_base
         for source in session.sources:
@@ -317,12 +345,18 @@ class Transcripts:
             stat = stat._replace(size=os.fstat(held.fd).st_size)
         return OpenFile(held, stat, source.limit, source.compressed)
 
-    def _transcript(self, files: list[OpenFile], missing_base: str | None, chain: str | None) -> Transcript:
-        key = (missing_base, chain, *((*file.stat.identity, file.limit) for file in files))
+    def _transcript(self, session: Session, files: list[OpenFile], missing_base: str | None) -> Transcript:
+        rows = session.sources[-1].rows
+        key: tuple[object, ...]
+        if rows is not None:
+            key = (*files[0].stat.identity, rows)
+        else:
+            key = (missing_base, session.chain, *((*file.stat.identity, file.limit) for file in files))
         with self._lock:
             transcript = self._known.get(key)
             if transcript is None:
-                transcript = self._known[key] = Transcript(key, self._numbers)
+                make = _row_transcript() if rows is not None else Transcript
+                transcript = self._known[key] = make(key, self._numbers)
         return transcript
 
     def _look(

@@ -10,17 +10,17 @@ see; it may come for nothing. It never comes while a lock of this module is held
 """
 
 import logging
-import os
 import select
 import threading
 import time
 from collections.abc import Callable, Hashable
 from contextlib import suppress
 
-from agents9core.errors import TreeError
+from agents9core.errors import NotFound, TreeError
 from agents9core.inotify import IGNORED, MODIFY, OVERFLOW, Event, Inotify
-from agents9core.session import Session
+from agents9core.session import Session, Source
 from agents9core.statx import FileStat, statx
+from agents9core.store import Descriptor
 
 logger = logging.getLogger(__name__)
 
@@ -77,18 +77,13 @@ class _Watcher:
             if not session.sources:
                 self._move(None, None)
                 return (session.id,)
-            source = session.sources[-1]
-            fd = source.root.open(source.path)
+            held = _followed(session.sources[-1])
         except TreeError as error:
             self._move(None, None)
             return (error.errno,)
-        try:
-            stat = statx(fd)
-            self._move(fd, stat)
-            # The watch was there before this look, so nothing can be written between the two unseen.
-            return (session.id, session.sources, session.missing_base, self._has_ended(), statx(fd))
-        finally:
-            os.close(fd)
+        self._move(held.fd, statx(held.fd))
+        # The watch was there before this look, so nothing can be written between the two unseen.
+        return (session.id, session.sources, session.missing_base, self._has_ended(), statx(held.fd))
 
     def _move(self, fd: int | None, stat: FileStat | None) -> None:
         """Watch the open file instead of the one before, if it is another."""
@@ -99,6 +94,16 @@ class _Watcher:
         self.watch = self._notices.add(self, fd) if fd is not None else None
         if before is not None and before != self.watch:
             self._notices.remove(self, before)
+
+
+def _followed(source: Source) -> Descriptor:
+    """Open the file that moves when a transcript grows. Raises as Root.open does."""
+    root, path = source.root, source.path
+    if source.rows is None:
+        return root.hold(path)[0]
+    with suppress(NotFound):
+        return root.hold((*path[:-1], f"{path[-1]}-wal"), look_only=True)[0]
+    return root.hold(path, look_only=True)[0]
 
 
 class _Notices:

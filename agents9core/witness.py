@@ -12,7 +12,7 @@ import xxhash
 from agents9core.statx import FileStat
 
 _EDGE = 64
-_RACY_NS = 20_000_000
+RACY_NS = 20_000_000
 """Two writes within this time may leave the same ctime: the file system's clock ticks every few ms."""
 _CHUNK = 1 << 20
 
@@ -44,7 +44,7 @@ class Witness:
         if stat.identity != seen.identity or stat.size < seen.size:
             return Verdict.OTHER
         unmoved = (stat.size, stat.mtime_ns, stat.ctime_ns) == (seen.size, seen.mtime_ns, seen.ctime_ns)
-        if unmoved and self._looked_ns - stat.ctime_ns > _RACY_NS:
+        if unmoved and self._looked_ns - stat.ctime_ns > RACY_NS:
             return Verdict.SAME
         if not self._edges_hold(fd):
             return Verdict.OTHER
@@ -71,7 +71,7 @@ class Witness:
 
     def is_settled(self, stat: FileStat) -> bool:
         """Whether *stat* is the last look, so long after the last write that an equal one is SAME."""
-        return stat is self.seen and self._looked_ns - stat.ctime_ns > _RACY_NS
+        return stat is self.seen and self._looked_ns - stat.ctime_ns > RACY_NS
 
     def _edges_hold(self, fd: int) -> bool:
         """Whether the first and last bytes that were covered still stand."""

@@ -14,6 +14,7 @@ from agents9core.harness import (
     codex_chat,
     dsh,
     hermes,
+    hermes_chat,
     omp,
     omp_chat,
     omp_store,
@@ -159,7 +160,16 @@ HARNESSES: dict[str, Harness] = {
             homes=omp.homes,
         ),
         Harness("dsh", "DSH_HOME", ".dsh", dsh.owns, dsh.Dsh, stores=(("sessions",),), skills=(("skills",),)),
-        Harness("hermes", "HERMES_HOME", ".hermes", hermes.owns, hermes.Hermes, skills=(("skills",),)),
+        Harness(
+            "hermes",
+            "HERMES_HOME",
+            ".hermes",
+            hermes.owns,
+            hermes.Hermes,
+            reading=Reading(hermes_chat.read),
+            subagent_reading=Reading(hermes_chat.read),
+            skills=(("skills",),),
+        ),
     )
 }
 """By name, in the order in which the tree lists them."""

@@ -1,6 +1,6 @@
 """hermes: which processes are one, and what little tells the session that each is in.
 
-Its sessions are rows of `<home>/state.db`, which is never opened here; nothing in it names a process. The
+Its sessions are rows of `<home>/state.db` (`hermes_store`); nothing in it names a process. The
 ladder: `<home>/runtime/active_sessions.json`, written only where `max_concurrent_sessions` is set; the id on
 the command line. Else the session is not known. Seen in 0.19.0; docs/FORMATS.md.
 """
@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Mapping
 
 from agents9core.errors import TreeError
+from agents9core.harness import hermes_store
+from agents9core.harness.hermes_rows import DATABASE
 from agents9core.process import OpenFile, Process, ProcessTable, without_deleted
 from agents9core.session import Session, Source
 from agents9core.store import Root, parse_object, text_of
@@ -24,7 +26,7 @@ _NO_SESSION = frozenset((
     "status", "tools", "uninstall", "update", "version", "--version", "-V", "--help", "-h",
 ))  # fmt: skip
 """First words of a command line that start no agent."""
-_DATABASE = r"(?s)(/.*)/state\.db(?:-wal|-shm)?"
+_OPEN_DATABASE = r"(?s)(/.*)/state\.db(?:-wal|-shm)?"
 _REGISTRY = ("runtime", "active_sessions.json")
 _REGISTRY_BYTES = 1 << 20
 _ID = "[0-9A-Za-z._-]{0,100}[0-9]{8}_[0-9]{6}[0-9A-Za-z._-]{0,40}"
@@ -75,21 +77,26 @@ class Hermes:
             sessions = self._registered(process, place, steps)
             if sessions:
                 steps.append("argv: not asked")
-                return _session("registry", sessions, tuple(steps))
+                return _stored(_session("registry", sessions, tuple(steps)), place)
         id, seen = _resumed(process.argv() or ())
         steps.append(f"argv: {seen}")
-        return _session("argv" if id else "none", [(id, 0)], tuple(steps))
+        session = _session("argv" if id else "none", [(id, 0)], tuple(steps))
+        return _stored(session, next(iter(_homes(process.open_files() or ())), home))
 
-    def subagents(self, _session: Session) -> Mapping[str, Session]:
-        """Return nothing: they are rows of the database."""
-        return {}
+    def subagents(self, session: Session) -> Mapping[str, Session]:
+        """Return the sessions that were started for a task, by their ids. Raises Unavailable."""
+        return dict(hermes_store.subagents(session))
 
-    def kept(self, _home: str) -> Mapping[str, Source]:
-        """Return nothing: they are rows of the database."""
-        return {}
+    def kept(self, home: str) -> Mapping[str, Source]:
+        """Return the conversations in a home by the id of their last session. Raises Unavailable."""
+        return hermes_store.kept(home)
 
-    def kept_session(self, _home: str, _id: str) -> None:
-        """Return None, for the same reason."""
+    def kept_session(self, home: str, id: str) -> Session | None:
+        """Return a session by its id, or by that of one that it continues."""
+        if not re.fullmatch(_SAFE_ID, id):
+            return None
+        session, _ = hermes_store.find(home, id)
+        return session._replace(id=id, status=None) if session else None
 
     def _registered(self, process: Process, home: str, steps: list[str]) -> list[tuple[str | None, int]]:
         """Return the sessions that the registry has for a process, the last used first, and its time."""
@@ -123,7 +130,7 @@ class Hermes:
 
 def _homes(files: Iterable[OpenFile]) -> list[str]:
     """Return the homes whose database is open: a profile that was chosen after the start shows only there."""
-    found = (re.fullmatch(_DATABASE, file.target) for file in files)
+    found = (re.fullmatch(_OPEN_DATABASE, file.target) for file in files)
     return sorted({match[1] for match in found if match})
 
 
@@ -158,3 +165,16 @@ def _session(via: str, sessions: list[tuple[str | None, int]], steps: tuple[str,
     return Session(
         via=via, id=id, record_mtime_ns=mtime_ns, threads=tuple(threads) if others else (), steps=steps
     )
+
+
+def _stored(session: Session, home: str) -> Session:
+    """Return a session with what the database of a home says of it and of its threads."""
+    if session.id is None or not re.fullmatch(_SAFE_ID, session.id):
+        return session
+    threads = tuple(_stored(thread, home) for thread in session.threads)
+    found, seen = hermes_store.find(home, session.id)
+    steps = (*session.steps, f"{os.path.join(home, *DATABASE)}: {seen}")
+    if found is None:
+        return session._replace(threads=threads, steps=steps)
+    moved_ns = session.record_mtime_ns
+    return found._replace(via=session.via, record_mtime_ns=moved_ns, threads=threads, steps=steps)

@@ -1,0 +1,252 @@
+"""The sessions of a hermes home: rows of `sessions` in `<home>/state.db` (0.19.0; see docs/FORMATS.md).
+
+A session whose context was compressed into a new one has `end_reason` `compression`, and the new one has it
+as its parent: both are one conversation, known by either id and listed by the last. A subagent's session has
+a parent too, and is no session of its own.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from agents9core.errors import Malformed, NotFound, TreeError
+from agents9core.harness.hermes_rows import DATABASE, TABLE, SessionRows
+from agents9core.rows import Newest
+from agents9core.session import Session, Source
+from agents9core.store import Root
+
+_TABLE = "sessions"
+_TEXTS = {
+    "id": 200, "source": 40, "parent_session_id": 200, "end_reason": 40, "title": 4096, "cwd": 4096,
+    "model": 400, "model_config": 20_000,
+}  # fmt: skip
+_NUMBERS = ("started_at", "ended_at")
+_LONGEST_CHAIN = 100
+_MOST = 100_000
+"""Sessions that are listed of a home."""
+_MOST_CHILDREN = 1000
+_LATEST_SECONDS = 1 << 32
+
+
+class Kept(NamedTuple):
+    """A session's row. None: the column is not there, or empty."""
+
+    id: str
+    source: str | None
+    parent: str | None
+    end_reason: str | None
+    title: str | None
+    cwd: str | None
+    model: str | None
+    config: str | None
+    started_ns: int
+    ended_ns: int
+
+    @property
+    def is_delegate(self) -> bool:
+        """Whether another session has started it for a task."""
+        return self.source in ("subagent", "tool") or _has(self.config, "_delegate_from")
+
+    @property
+    def is_branch(self) -> bool:
+        """Whether the person has branched it off another."""
+        return _has(self.config, "_branched_from")
+
+
+class Sessions:
+    """The sessions in one database, as one look finds them."""
+
+    def __init__(self, home: str) -> None:
+        """Raises NotFound, Denied, Malformed or Unavailable."""
+        from agents9core.database import DATABASES  # sqlite3 is loaded with the first one
+
+        self._root = Root(home)
+        self._database, self.files = DATABASES.open(self._root, DATABASE)
+        present = self._database.columns(_TABLE)
+        if not present >= {"id", "started_at"}:
+            raise Malformed("no table `sessions` of hermes")
+        texts = [f"substr({name}, 1, {most})" if name in present else "null" for name, most in _TEXTS.items()]
+        numbers = [name if name in present else "null" for name in _NUMBERS]
+        self._sql = f"select {', '.join([*texts, *numbers])} from {_TABLE}"
+        self._has_parents = "parent_session_id" in present
+
+    def get(self, id: str) -> Kept | None:
+        """Return a session; None where there is none of this id."""
+        return next(self._ask("where id = ? limit 1", id), None)
+
+    def children(self, id: str) -> list[Kept]:
+        """Return the sessions whose parent it is, the oldest first."""
+        if not self._has_parents:
+            return []
+        where = "where parent_session_id = ? order by started_at, id limit ?"
+        return list(self._ask(where, id, _MOST_CHILDREN))
+
+    def own(self) -> list[Kept]:
+        """Return the sessions that are no subagent's and were not continued in another."""
+        every = {one.id: one for one in self._ask("limit ?", _MOST)}
+        own = [one for one in every.values() if _is_own(one, every)]
+        continued = {one.parent for one in own if _continues(one, every)}
+        return [one for one in own if one.id not in continued]
+
+    def chain(self, one: Kept) -> tuple[str, ...]:
+        """Return the ids of a conversation, the oldest first, that a session is in the midst of."""
+        before, after = [one], [one]
+        while (parent := self._parent(before[-1])) and len(before) < _LONGEST_CHAIN and parent not in before:
+            before.append(parent)
+        while (child := self._continuation(after[-1])) and len(after) < _LONGEST_CHAIN:
+            if child in before or child in after:
+                break
+            after.append(child)
+        return tuple(each.id for each in (*reversed(before), *after[1:]))
+
+    def source(self, ids: tuple[str, ...], newest: Newest) -> Source:
+        """Return where the messages of a conversation are."""
+        return Source(self._root, DATABASE, rows=SessionRows(ids, newest))
+
+    def newest(self, ids: tuple[str, ...], *more: object) -> Newest:
+        """Return the last row of a conversation."""
+        marks = ", ".join("?" * len(ids))
+        found = self._database.ask(
+            f"select max(id), max(timestamp) from {TABLE} where session_id in ({marks})", *ids
+        )
+        row, time = found[0]
+        return _newest(row, time, more)
+
+    def all_newest(self) -> dict[str, Newest]:
+        """Return the last row of every session."""
+        found = self._database.ask(
+            f"select session_id, max(id), max(timestamp) from {TABLE} group by session_id limit ?", _MOST
+        )
+        return {_str(id) or "": _newest(row, time, ()) for id, row, time in found}
+
+    def _parent(self, one: Kept) -> Kept | None:
+        """Return the session that one continues."""
+        parent = self.get(one.parent) if one.parent else None
+        return parent if parent and _continues(one, {parent.id: parent}) else None
+
+    def _continuation(self, one: Kept) -> Kept | None:
+        """Return the session that continues one: of several as hermes itself chooses."""
+        if one.end_reason != "compression":
+            return None
+        found = [child for child in self.children(one.id) if _continues(child, {one.id: one})]
+        return min(found, key=_preference, default=None)
+
+    def _ask(self, where: str, *values: object) -> Iterator[Kept]:
+        for row in self._database.ask(f"{self._sql} {where}", *values):
+            id, *texts = (_str(value) for value in row[: len(_TEXTS)])
+            started_ns, ended_ns = map(_nanoseconds, row[len(_TEXTS) :])
+            if id:
+                source, parent, end_reason, title, cwd, model, config = texts
+                yield Kept(id, source, parent, end_reason, title, cwd, model, config, started_ns, ended_ns)
+
+
+def _is_own(one: Kept, every: Mapping[str, Kept]) -> bool:
+    if one.is_delegate:
+        return False
+    parent = every.get(one.parent or "")
+    return one.parent is None or one.is_branch or parent is None or parent.end_reason in (
+        "branched", "compression",
+    )  # fmt: skip
+
+
+def _continues(one: Kept, every: Mapping[str, Kept]) -> bool:
+    parent = every.get(one.parent or "")
+    is_own = not one.is_delegate and not one.is_branch
+    return parent is not None and parent.end_reason == "compression" and is_own
+
+
+def _preference(one: Kept) -> tuple[int, int, str]:
+    """Return what puts the continuation that hermes itself follows first, of several."""
+    order = 0 if one.end_reason == "compression" else 2 if one.ended_ns else 1
+    return order, -one.started_ns, one.id
+
+
+def kept(home: str) -> dict[str, Source]:
+    """Return the conversations that a home keeps, by the id of their last session."""
+    try:
+        sessions = Sessions(home)
+    except (NotFound, Malformed):
+        return {}
+    newest = sessions.all_newest()
+    found = {}
+    for one in sessions.own():
+        its = newest.get(one.id, Newest(0, one.started_ns))._replace(session=_more(one))
+        found[one.id] = sessions.source((one.id,), its)
+    return found
+
+
+def find(home: str, id: str) -> tuple[Session | None, str]:
+    """Return a session by its id, or by that of one that it continues; and say what was seen."""
+    try:
+        sessions = Sessions(home)
+        one = sessions.get(id)
+        if one is None:
+            return None, "has no session of this id yet"
+        ids = sessions.chain(one)
+        last = sessions.get(ids[-1]) or one
+        newest = sessions.newest(ids, *_more(last))
+    except TreeError as error:
+        return None, f"{type(error).__name__}: {error}"
+    session = Session(
+        via="",
+        id=last.id,
+        cwd=last.cwd or one.cwd,
+        sources=(sessions.source(ids, newest),),
+        title=last.title or one.title,
+        model=last.model or one.model,
+        started_ns=(sessions.get(ids[0]) or one).started_ns,
+        status="idle" if last.ended_ns else None,
+    )
+    return session, f"{len(ids)} sessions of one conversation" if len(ids) > 1 else "has it"
+
+
+def subagents(session: Session) -> Iterable[tuple[str, Session]]:
+    """Yield the subagents that a conversation has started, by their ids. Raises Unavailable."""
+    source = session.sources[-1] if session.sources else None
+    if source is None or not isinstance(source.rows, SessionRows):
+        return
+    try:
+        sessions = Sessions(source.root.path)
+    except (NotFound, Malformed):
+        return
+    for id in source.rows.ids:
+        for child in sessions.children(id):
+            if child.is_delegate:
+                newest = sessions.newest((child.id,))
+                yield (
+                    child.id,
+                    Session(
+                        "subagent",
+                        child.id,
+                        sources=(sessions.source((child.id,), newest),),
+                        model=child.model,
+                    ),
+                )
+
+
+def _more(one: Kept) -> tuple[object, ...]:
+    return one.title, one.model, one.cwd
+
+
+def _newest(row: object, time: object, more: tuple[object, ...]) -> Newest:
+    return Newest(row if isinstance(row, int) else 0, _nanoseconds(time), more)
+
+
+def _nanoseconds(value: object) -> int:
+    is_time = isinstance(value, int | float) and 0 <= value < _LATEST_SECONDS
+    return int(float(value) * 1e9) if is_time else 0  # type: ignore[arg-type]
+
+
+def _str(value: object) -> str | None:
+    return str(value, "utf-8", "replace") if isinstance(value, bytes) and value else None
+
+
+def _has(config: str | None, name: str) -> bool:
+    """Whether a JSON object has a field that is not null."""
+    if config is None or name not in config:
+        return False
+    try:
+        value = json.loads(config)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and value.get(name) is not None
