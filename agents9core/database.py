@@ -13,10 +13,10 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, suppress
 from fcntl import F_GETFL, fcntl
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from agents9core.errors import Denied, Malformed, NotFound, Unavailable
@@ -36,6 +36,7 @@ _UTF8 = [(b"UTF-8",)]
 _COLUMNS = "select name from pragma_table_xinfo(?) where hidden = 0"
 
 Row = tuple[Any, ...]
+T = TypeVar("T")
 
 
 class Database:
@@ -46,6 +47,7 @@ class Database:
         self.stat = stat
         self._lock = threading.RLock()
         self._deadline = 0.0
+        self._memory: dict[str, tuple[object, Any]] = {}
         with _refusals():
             self._connection = self._connect(place)
 
@@ -84,6 +86,18 @@ class Database:
         """Return all rows of an answer; texts are bytes. Raises Malformed (it is damaged) or Unavailable."""
         with self.transaction():
             return self._connection.execute(sql, values).fetchall()
+
+    def remembered(self, name: str, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what *make* gave for this *key* last, unless anybody has written since; one key a name.
+
+        For use in a transaction.
+        """
+        version = self.ask("pragma data_version")
+        known = self._memory.get(name)
+        if known is None or known[0] != (key, version):
+            known = self._memory[name] = ((key, version), make())
+        value: T = known[1]
+        return value
 
     def size(self, table: str, column: str, row: int) -> int:
         """Return how many bytes a text has, without reading it; 0 where it is none. Raises as `ask` does."""

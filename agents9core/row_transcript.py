@@ -97,15 +97,14 @@ class RowTranscript(Transcript):
     def _take_new(self, rows: Rows, index: ChatIndex) -> None:
         last = self._ids[-1] if self._ids else -1
         for row, frame, is_copy in rows.after(last, CAP + 1 - len(self._ids)):
-            if frame is None or len(frame) > LONGEST or not 0 <= row <= LARGEST_ID:
-                index.skip(row << FRAME_BITS if 0 <= row <= LARGEST_ID else 0)
+            if frame is None or len(frame) > LONGEST:
+                index.skip(row << FRAME_BITS)
                 frame = b""
             elif not is_copy:
                 index.take(frame, row << FRAME_BITS)
-            if 0 <= row <= LARGEST_ID:
-                self._ids.append(row)
-                self._lengths.append(len(frame))
-                self._fingerprints.append(_fingerprint(frame))
+            self._ids.append(row)
+            self._lengths.append(len(frame))
+            self._fingerprints.append(_fingerprint(frame))
         if self._ids:
             ends = [(self._ids[at], self._fingerprints[at]) for at in (0, -1)]
             self._edges = _Edges(ends[0], ends[1], len(self._ids))

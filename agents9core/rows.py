@@ -28,13 +28,14 @@ class Rows(ABC):
 
     @abstractmethod
     def count(self, last: int) -> int:
-        """Return how many rows there are up to the id *last*."""
+        """Return how many rows there are from id 0 up to *last*."""
 
     @abstractmethod
     def after(self, last: int, most: int) -> Iterator[tuple[int, bytes | None, bool]]:
         """Yield id and frame of up to *most* later rows in their order, and whether each is a copy.
 
-        A frame is None where a row is too large to be read, or its id too high.
+        A frame is None where a row cannot be read: it is too large, or damaged. Ids that no place can hold
+        (negative, or beyond LARGEST_ID) are left out.
         """
 
     @abstractmethod

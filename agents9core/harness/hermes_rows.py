@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from agents9core.errors import Gone, Malformed
 from agents9core.harness.hermes_chat import SUMMARIES, Head, head_line
-from agents9core.rows import Newest, Rows, RowSource
+from agents9core.rows import LARGEST_ID, Newest, Rows, RowSource
 from agents9core.statx import FileStat
 from agents9core.store import Descriptor, Root
 
@@ -29,7 +29,8 @@ _TOGETHER_SECONDS = 0.001
 _CHUNK_ROWS, _CHUNK_BYTES = 500, 4 << 20
 """What is read in one transaction, about: the next may wait for others."""
 _WINDOW = 1 << 20
-"""Bytes of a long text that are read at once, for whoever reads on."""
+"""Of a long text two are read at once, so that what is asked for is in one read, and reading on in the next
+too. A piece has fewer bytes."""
 _MARK = max(map(len, SUMMARIES))
 
 
@@ -75,15 +76,16 @@ class OpenRows(Rows):
         self._head_sql = f"select {', '.join(small)} from {TABLE} where id = ?"
         self._row_sql = f"select {', '.join([*small, *texts])} from {TABLE} where id = ?"
         self._mine = f"session_id in ({', '.join('?' * len(ids))})"
-        self._window: tuple[tuple[tuple[int, str], int], bytes] = (((-1, ""), 0), b"")
 
     def count(self, last: int) -> int:
-        sql = f"select count(*) from {TABLE} where {self._mine} and id <= ?"
+        sql = f"select count(*) from {TABLE} where {self._mine} and id between 0 and ?"
         return int(self._database.ask(sql, *self._ids, last)[0][0])
 
     def after(self, last: int, most: int) -> Iterator[tuple[int, bytes | None, bool]]:
-        sql = f"select id, timestamp from {TABLE} where {self._mine} and id > ? order by id limit ?"
-        found = self._database.ask(sql, *self._ids, last, most)
+        sql = (
+            f"select id, timestamp from {TABLE} where {self._mine} and id between ? and ? order by id limit ?"
+        )
+        found = self._database.ask(sql, *self._ids, last + 1, LARGEST_ID, most)
         copies = self._copies(found)
         ids = [row for row, _ in found]
         while ids:
@@ -103,21 +105,27 @@ class OpenRows(Rows):
 
     def part(self, row: int, at: int, count: int) -> tuple[bytes, int]:
         with self._database.transaction():
-            found = self._database.ask(self._head_sql, row)
-            if not found:
-                raise Gone(f"row {row}")
-            sizes = {name: self._size(name, row) for name in _TEXTS}
-            shown = ["reasoning_content" if sizes["reasoning_content"] else "reasoning", *_TEXTS[2:]]
-            head = _head_line(found[0], [sizes[name] for name in shown])
+            head, texts = self._database.remembered("layout", (TABLE, row), lambda: self._layout(row))
             out = bytearray(head[at : at + count])
             start = len(head)
-            for name in shown:
-                end = start + sizes[name]
-                if start <= at + len(out) < end and len(out) < count:
-                    within = at + len(out) - start
-                    out += self._read(name, row, within, min(count - len(out), sizes[name] - within))
-                start = end
+            for name, size in texts:
+                within = at + len(out) - start
+                if 0 <= within < size and len(out) < count:
+                    out += self._read(name, row, within, min(count - len(out), size - within))
+                start += size
         return bytes(out), start
+
+    def _layout(self, row: int) -> tuple[bytes, list[tuple[str, int]]]:
+        """Return the head of a row's frame, and the columns that follow, each with its size.
+
+        What stands in a row after a long text is found by going through that: it is not asked for twice.
+        """
+        found = self._database.ask(self._head_sql, row)
+        if not found:
+            raise Gone(f"row {row}")
+        sizes = {name: self._size(name, row) for name in _TEXTS}
+        shown = ["reasoning_content" if sizes["reasoning_content"] else "reasoning", *_TEXTS[2:]]
+        return _head_line(found[0], [sizes[name] for name in shown]), [(name, sizes[name]) for name in shown]
 
     def _frames(self, ids: Sequence[int]) -> list[tuple[int, bytes | None]]:
         """Return the frames of the first rows, as many as are read in one transaction."""
@@ -167,11 +175,13 @@ class OpenRows(Rows):
         return self._database.size(TABLE, column, row) if column in self._columns else 0
 
     def _read(self, column: str, row: int, at: int, count: int) -> bytes:
-        """Return bytes of a text; what comes after them is mostly asked for next."""
-        (known, start), data = self._window
-        if known != (row, column) or not start <= at <= at + count <= start + len(data):
-            start, data = at, self._database.read(TABLE, column, row, at, max(count, _WINDOW))
-            self._window = ((row, column), start), data
+        """Return bytes of a text that is longer; what stands beside them is mostly asked for next."""
+        start = at // _WINDOW * _WINDOW
+
+        def read() -> bytes:
+            return self._database.read(TABLE, column, row, start, 2 * _WINDOW)
+
+        data = self._database.remembered("window", (TABLE, column, row, start), read)
         return data[at - start : at - start + count]
 
 

@@ -6,7 +6,7 @@ a parent too, and is no session of its own.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from agents9core.errors import Malformed, NotFound, TreeError
@@ -81,15 +81,17 @@ class Sessions:
         where = "where parent_session_id = ? order by started_at, id limit ?"
         return list(self._ask(where, id, _MOST_CHILDREN))
 
-    def own(self) -> list[Kept]:
-        """Return the sessions that are no subagent's and were not continued in another."""
+    def own(self) -> list[list[Kept]]:
+        """Return the conversations that are no subagent's, each as `chain` does."""
         every = {one.id: one for one in self._ask("limit ?", _MOST)}
         own = [one for one in every.values() if _is_own(one, every)]
         continued = {one.parent for one in own if _continues(one, every)}
-        return [one for one in own if one.id not in continued]
+        alone = [[one] for one in own if one.id not in continued and not _continues(one, every)]
+        tips = [one for one in own if one.id not in continued and _continues(one, every)]
+        return alone + [self.chain(one) for one in tips]
 
-    def chain(self, one: Kept) -> tuple[str, ...]:
-        """Return the ids of a conversation, the oldest first, that a session is in the midst of."""
+    def chain(self, one: Kept) -> list[Kept]:
+        """Return the sessions of a conversation, the oldest first, that one is in the midst of."""
         before, after = [one], [one]
         while (parent := self._parent(before[-1])) and len(before) < _LONGEST_CHAIN and parent not in before:
             before.append(parent)
@@ -97,27 +99,26 @@ class Sessions:
             if child in before or child in after:
                 break
             after.append(child)
-        return tuple(each.id for each in (*reversed(before), *after[1:]))
+        return [*reversed(before), *after[1:]]
 
     def source(self, ids: tuple[str, ...], newest: Newest) -> Source:
         """Return where the messages of a conversation are."""
         return Source(self._root, DATABASE, rows=SessionRows(ids, newest))
 
-    def newest(self, ids: tuple[str, ...], *more: object) -> Newest:
+    def newest(self, ids: tuple[str, ...]) -> Newest:
         """Return the last row of a conversation."""
         marks = ", ".join("?" * len(ids))
         found = self._database.ask(
             f"select max(id), max(timestamp) from {TABLE} where session_id in ({marks})", *ids
         )
-        row, time = found[0]
-        return _newest(row, time, more)
+        return _newest(*found[0])
 
     def all_newest(self) -> dict[str, Newest]:
         """Return the last row of every session."""
         found = self._database.ask(
             f"select session_id, max(id), max(timestamp) from {TABLE} group by session_id limit ?", _MOST
         )
-        return {_str(id) or "": _newest(row, time, ()) for id, row, time in found}
+        return {_str(id) or "": _newest(row, time) for id, row, time in found}
 
     def _parent(self, one: Kept) -> Kept | None:
         """Return the session that one continues."""
@@ -169,9 +170,10 @@ def kept(home: str) -> dict[str, Source]:
         return {}
     newest = sessions.all_newest()
     found = {}
-    for one in sessions.own():
-        its = newest.get(one.id, Newest(0, one.started_ns))._replace(session=_more(one))
-        found[one.id] = sessions.source((one.id,), its)
+    for chain in sessions.own():
+        rows = [newest.get(one.id, Newest(0, 0)) for one in chain]
+        its = Newest(max(row for row, _, _ in rows), max(time_ns for _, time_ns, _ in rows))
+        found[chain[-1].id] = sessions.source(tuple(one.id for one in chain), _seen(its, chain))
     return found
 
 
@@ -182,20 +184,20 @@ def find(home: str, id: str) -> tuple[Session | None, str]:
         one = sessions.get(id)
         if one is None:
             return None, "has no session of this id yet"
-        ids = sessions.chain(one)
-        last = sessions.get(ids[-1]) or one
-        newest = sessions.newest(ids, *_more(last))
+        chain = sessions.chain(one)
+        ids = tuple(each.id for each in chain)
+        newest = _seen(sessions.newest(ids), chain)
     except TreeError as error:
         return None, f"{type(error).__name__}: {error}"
     session = Session(
         via="",
-        id=last.id,
-        cwd=last.cwd or one.cwd,
+        id=ids[-1],
+        cwd=_last(each.cwd for each in chain),
         sources=(sessions.source(ids, newest),),
-        title=last.title or one.title,
-        model=last.model or one.model,
-        started_ns=(sessions.get(ids[0]) or one).started_ns,
-        status="idle" if last.ended_ns else None,
+        title=_last(each.title for each in chain),
+        model=_last(each.model for each in chain),
+        started_ns=chain[0].started_ns,
+        status="idle" if chain[-1].ended_ns else None,
     )
     return session, f"{len(ids)} sessions of one conversation" if len(ids) > 1 else "has it"
 
@@ -224,12 +226,19 @@ def subagents(session: Session) -> Iterable[tuple[str, Session]]:
                 )
 
 
-def _more(one: Kept) -> tuple[object, ...]:
-    return one.title, one.model, one.cwd
+def _last(values: Iterable[str | None]) -> str | None:
+    """Return the last that is there."""
+    return next(filter(None, reversed(list(values))), None)
 
 
-def _newest(row: object, time: object, more: tuple[object, ...]) -> Newest:
-    return Newest(row if isinstance(row, int) else 0, _nanoseconds(time), more)
+def _seen(newest: Newest, chain: Sequence[Kept]) -> Newest:
+    """Return what a look found of a conversation, with what else its directory shows."""
+    facts = tuple((one.title, one.model, one.cwd) for one in chain)
+    return newest._replace(time_ns=newest.time_ns or min(one.started_ns for one in chain), session=facts)
+
+
+def _newest(row: object, time: object) -> Newest:
+    return Newest(row if isinstance(row, int) else 0, _nanoseconds(time))
 
 
 def _nanoseconds(value: object) -> int:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sqlite3
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -170,3 +171,55 @@ def hermes_registry(home: Path, *entries: object) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"entries": list(entries)}))
     return path
+
+
+class HermesHome:
+    """A home of hermes whose writer has the database open, so that every row is in the WAL."""
+
+    SCHEMA = """
+    create table sessions (id text primary key, source text not null, model text, model_config text,
+      parent_session_id text, started_at real not null, ended_at real, end_reason text, cwd text, title text);
+    create table messages (id integer primary key autoincrement, session_id text not null, role text not null,
+      content text, tool_call_id text, tool_calls text, tool_name text, timestamp real not null,
+      finish_reason text, reasoning text, reasoning_content text, active integer not null default 1,
+      compacted integer not null default 0);
+    create index idx_messages_session on messages(session_id, timestamp);
+    """
+
+    def __init__(self, path: Path, schema: str = SCHEMA) -> None:
+        self.path = path
+        path.mkdir(parents=True, exist_ok=True)
+        self.db = sqlite3.connect(path / "state.db", isolation_level=None, check_same_thread=False)
+        self.db.execute("pragma journal_mode = wal")
+        self.db.execute("pragma wal_autocheckpoint = 0")
+        self.db.executescript(schema)
+        self.clock = 1796081593.0
+
+    def session(self, id_: str, **more: object) -> str:
+        self._insert("sessions", {"id": id_, "source": "cli", "started_at": self.clock, **more})
+        return id_
+
+    def row(self, session: str, role: str, content: object = None, **more: object) -> int:
+        """Write a row a second after the one before, unless its `timestamp` is said; return its id."""
+        self.clock += 1
+        row = {"session_id": session, "role": role, "content": content, "timestamp": self.clock, **more}
+        return self._insert("messages", row)
+
+    def compress(self, session: str, rows: "list[tuple[str, object]]") -> None:
+        """Do what `/compress` does: mark what is active, and insert *rows* microseconds apart."""
+        self.clock += 1
+        self.db.execute("begin")
+        self.db.execute(
+            "update messages set active = 0, compacted = 1 where session_id = ? and active = 1", (session,)
+        )
+        for number, (role, content) in enumerate(rows):
+            self.row(session, role, content, timestamp=self.clock + number * 1e-6)
+            self.clock -= 1
+        self.db.execute("commit")
+
+    def _insert(self, table: str, values: "dict[str, object]") -> int:
+        marks = ", ".join("?" * len(values))
+        made = self.db.execute(
+            f"insert into {table} ({', '.join(values)}) values ({marks})", tuple(values.values())
+        )
+        return made.lastrowid or 0
