@@ -114,7 +114,7 @@ def test_the_registry_has_the_pid(put, home, resolver, resolve):
     assert (said(session), session.sources, session.threads) == (("registry", A), (), ())
     assert session.record_mtime_ns == path.stat().st_mtime_ns
     found = build_tree(resolver).walk("active").walk("hermes").walk("901")
-    assert [row.name for row in found.members()] == ["via", "session", "cwd", "started"]
+    assert [row.name for row in found.members()] == ["via", "session", "cwd", "started", "chat"]
 
 
 @pytest.mark.parametrize(
