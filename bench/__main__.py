@@ -19,7 +19,7 @@ from bench.inputs import FULL, QUICK, Inputs
 from bench.setting import Bench
 from bench.table import Table
 
-GROUPS = ("index", "scan", "memory", "latency", "listing", "get", "ninep", "mount", "growth")
+GROUPS = ("index", "scan", "memory", "latency", "listing", "get", "front_end", "ninep", "mount", "growth")
 RUNS = 5
 RESULTS = Path(__file__).parent / "RESULTS.md"
 

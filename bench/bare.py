@@ -9,7 +9,7 @@ import sys
 from cheroot.wsgi import Server
 
 from davserver.handlers.file import CHUNK_BYTES
-from davserver.server.http_server import BACKLOG
+from davserver.server.limits import BACKLOG
 
 _THREADS = 8
 _TIMEOUT_SECONDS = 30

@@ -1,4 +1,4 @@
-"""The others: nginx, rclone, diod and a bare cheroot, each for as long as a block runs."""
+"""The others: nginx, rclone, diod, a stock WsgiDAV and a bare cheroot, each for as long as a block runs."""
 
 import os
 import shutil
@@ -111,6 +111,14 @@ def bare(file: Path, nbytes: int) -> Iterator[int]:
 
 
 @contextmanager
+def wsgidav(kind: str, place: Path) -> Iterator[int]:
+    """Serve *files* of a directory, or the *agents* of a process table, by a stock WsgiDAV; give its port."""
+    command = [sys.executable, "-m", "bench.stock_wsgidav", kind, str(place)]
+    with running(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        yield int(process.stdout.readline())
+
+
+@contextmanager
 def diod(root: Path, socket_file: Path | None = None) -> Iterator[int]:
     """Export *root* by diod; give its port. *socket_file*: where it listens too."""
     port = _free_port()
@@ -129,7 +137,7 @@ def plain_python() -> Path | None:
     """
     place = _DATA / "venv"
     python = place / "bin" / "python"
-    wanted = ["wsgidav", *(f"{name}=={metadata.version(name)}" for name in DEPENDENCIES)]
+    wanted = [*(f"{name}=={metadata.version(name)}" for name in DEPENDENCIES)]
     note = place / "installed"
     if not note.exists() or note.read_text() != "\n".join(wanted):
         venv.create(place, clear=True, with_pip=True)

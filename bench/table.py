@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 
 HEAD = ("row", "ours", "spread", "baseline", "its spread", "ratio", "target", "met")
-DEPENDENCIES = ("cheroot", "defusedxml", "msgspec", "xxhash", "zstandard")
+DEPENDENCIES = ("cheroot", "defusedxml", "msgspec", "orjson", "wsgidav", "xxhash", "zstandard")
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def machine() -> dict[str, str]:
         (line.split(":")[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")), "?"
     )
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
-    packages = ", ".join(f"{name} {metadata.version(name)}" for name in (*DEPENDENCIES, "orjson"))
+    packages = ", ".join(f"{name} {metadata.version(name)}" for name in DEPENDENCIES)
     return {
         "commit": said("git", "describe", "--always", "--dirty"),
         "machine": f"{cpu}, {os.cpu_count()} cores, {memory:.0f} GiB",

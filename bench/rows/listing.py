@@ -100,9 +100,9 @@ def _peer(bench: Bench, name: str, directory: Path, run: int) -> _Theirs:
 def _rows(bench: Bench, ours: dict[str, list[float]], theirs: dict[str, dict[str, list[float]]]) -> None:
     of = f"PROPFIND of {bench.size.messages:,}"
     limits = {
-        ("first", "nginx"): at_most_times(2),
+        ("first", "nginx"): at_most_times(1.5),
         ("first", "rclone"): at_most_times(0.25),
-        ("repeated", "nginx"): at_most_times(1),
+        ("repeated", "nginx"): at_most_times(0.2),
     }
     names = {"first": "first", "repeated": "repeated", "appended": "after one more message"}
     for what, name in names.items():

@@ -113,7 +113,7 @@ def _idle(bench: Bench) -> None:
         return
     packages = [str(_TOP / name) for name in ("agents9core", "davserver")]
     subprocess.run([python, "-m", "compileall", "-q", *packages], check=True)  # a start compiles nothing
-    for code, more, times in ((_LITERALLY, at_most_more(12), at_most_times(2)), (_WHOLE, None, None)):
+    for code, more, times in ((_LITERALLY, at_most_more(12), at_most_times(1.5)), (_WHOLE, None, None)):
         ours, theirs = in_turns(
             bench.runs, lambda: _served_idle(bench, python), lambda c=code: _imported(python, c)
         )
