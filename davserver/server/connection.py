@@ -183,6 +183,12 @@ class Connection(HTTPConnection):
     def goes_on(self) -> bool:
         return self._gateway is not None
 
+    @property
+    def topic(self) -> bytes:
+        """The collection that the request is about, or is in."""
+        target = self._gateway.req.uri if self._gateway else self.rfile.target
+        return bytes(target.partition(b"?")[0].rpartition(b"/")[0])
+
     def work(self) -> bool:
         """Answer the next request, or go on; tell whether the connection stays."""
         try:

@@ -88,6 +88,11 @@ class RequestBuffer:
         self._begin()
         return outcome
 
+    @property
+    def target(self) -> bytes:
+        """The target of the next request; b"" while that is not known."""
+        return self._head.target if self._head else b""
+
     def close(self) -> None:
         """Let go of what is here."""
         self._data.clear()

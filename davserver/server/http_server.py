@@ -52,6 +52,7 @@ class Listener:
     """One listening address: a guest of the loop that brings others."""
 
     is_woken = is_sending = goes_on = False
+    topic = b""
 
     def __init__(self, server: "HttpServer", sock: socket.socket) -> None:
         sock.settimeout(0)

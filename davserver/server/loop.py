@@ -16,8 +16,9 @@ import os
 import select
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from enum import Enum, auto
+from itertools import chain
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 logger = logging.getLogger(__name__)
@@ -27,6 +28,9 @@ THREADS = 32
 has no index yet, all wait for who makes it; with 8 a page and a mount could stop the door for that long."""
 MOMENT_SECONDS = 0.005
 """A turn that takes longer than one to two of these holds up the others no more."""
+LONG_OF_ONE_TOPIC = 4
+"""So many turns of one topic may be long at once; the others of it wait, and leave their threads to the short
+turns of other topics. Those that need one cold index would wait for it in threads otherwise."""
 _CALM_LOOKS = 20
 """How many times the watch finds nobody in a turn before it sleeps until somebody is."""
 BEGIN_IN_A_ROW = 8
@@ -86,6 +90,10 @@ class Guest(Protocol):
     def goes_on(self) -> bool:
         """Whether it had a turn already for what it does now."""
 
+    @property
+    def topic(self) -> bytes:
+        """What its next turn is about: where one turn of a topic is long, others of it may be."""
+
     def fileno(self) -> int:
         """Return the descriptor, the same until `end`."""
 
@@ -109,6 +117,7 @@ class _Turn(NamedTuple, Generic[G]):
     """That a guest is with the leader."""
 
     guest: G
+    topic: bytes
 
 
 class Loop(Generic[G]):
@@ -123,6 +132,10 @@ class Loop(Generic[G]):
         self._resting: dict[int, tuple[G, Rest]] = {}
         self._beginning: deque[G] = deque()
         self._going_on: deque[G] = deque()
+        self._postponed: dict[bytes, deque[G]] = {}
+        """Those that wait until fewer turns of their topic are long."""
+        self._long: Counter[bytes] = Counter()
+        """Turns that are long now, by their topic."""
         self._in_a_row = 0
         """How many have begun since one went on."""
         self._look_at = float("inf")
@@ -176,7 +189,7 @@ class Loop(Generic[G]):
             self._is_closed = True
             self._epoll.close()
             os.close(self._bell)
-        for guest in (*self._beginning, *self._going_on):
+        for guest in (*self._beginning, *self._going_on, *chain.from_iterable(self._postponed.values())):
             self._end(guest)
         for guest, _ in (*self._given, *self._resting.values()):
             self._end(guest)
@@ -210,6 +223,8 @@ class Loop(Generic[G]):
             self._settle(*self._given.popleft())
         while self._woken:
             self._wake_up(self._woken.popleft())
+        for topic in [topic for topic in self._postponed if self._long[topic] < LONG_OF_ONE_TOPIC]:
+            self._beginning.extend(self._postponed.pop(topic))
         if self._is_draining:
             self._end_all_but_sending()
         for fd, _ in self._events():
@@ -236,7 +251,12 @@ class Loop(Generic[G]):
         """Let guests have their turns: until one has gone on, who may have taken long, or for so many."""
         for _ in range(_MOST_TURNS):
             guest = None if self._is_stopped else self._next()
-            if guest is None or not self._give_turn(guest, me) or not self._in_a_row:
+            if guest is None:
+                return
+            topic = guest.topic
+            if self._long[topic] >= LONG_OF_ONE_TOPIC:
+                self._postponed.setdefault(topic, deque()).append(guest)
+            elif not self._give_turn(_Turn(guest, topic), me) or not self._in_a_row:
                 return
 
     def _next(self) -> G | None:
@@ -247,9 +267,10 @@ class Loop(Generic[G]):
         self._in_a_row = 0
         return self._going_on.popleft() if self._going_on else None
 
-    def _give_turn(self, guest: G, me: threading.Thread) -> bool:
-        """Let *guest* have a turn; tell whether this thread still leads after it."""
-        self._turn = _Turn(guest)
+    def _give_turn(self, turn: _Turn[G], me: threading.Thread) -> bool:
+        """Let a guest have its turn; tell whether this thread still leads after it."""
+        guest = turn.guest
+        self._turn = turn
         if not self._is_busy.is_set():
             self._is_busy.set()
         try:
@@ -262,6 +283,8 @@ class Loop(Generic[G]):
             if leads:
                 self._turn = None
             elif not is_closed:
+                self._long[turn.topic] -= 1
+                self._long += Counter()  # holds no topic that has none
                 self._given.append((guest, stays))
         if leads or is_closed:
             self._settle(guest, stays)
@@ -399,4 +422,5 @@ class Loop(Generic[G]):
                 self._threads.discard(me)
                 return
             self._leader, self._turn = me, None
+            self._long[turn.topic] += 1
         self._lead()

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from davserver.server import loop as loop_module
-from davserver.server.loop import BEGIN_IN_A_ROW, THREADS, Cause, Loop, Next, Rest
+from davserver.server.loop import BEGIN_IN_A_ROW, LONG_OF_ONE_TOPIC, THREADS, Cause, Loop, Next, Rest
 
 FOR_EVER = float("inf")
 
@@ -24,6 +24,7 @@ class Guest:
     goes_on = False
 
     def __init__(self, rest, turns):
+        self.topic = b"of %d" % id(self)
         self.sock, self.other = socket.socketpair()
         self.fd = self.sock.fileno()
         self.rests = rest
@@ -280,6 +281,30 @@ def test_as_many_as_there_are_threads_may_be_in_a_long_turn(loop, turns, guest, 
         slow()
     loop.welcome(one := guest(rest=None))
     assert turns.get(timeout=20) is one
+
+
+def test_long_turns_of_one_topic_leave_threads_to_others(loop, turns, guest):
+    long = [slow_of(loop, guest, b"slow") for _ in range(LONG_OF_ONE_TOPIC)]
+    waiting = [guest(select.EPOLLIN, kind=Slow) for _ in range(2 * THREADS)]
+    for one in waiting:
+        one.topic = b"slow"
+        loop.welcome(one)
+        one.other.send(b"x")
+    loop.welcome(other := guest(rest=None))
+    assert turns.get(timeout=20) is other
+    assert not any(one.begun.is_set() for one in waiting)
+    for one in (*long, *waiting):
+        one.let.set()
+    assert {turns.get(timeout=20) for _ in (*long, *waiting)} == {*long, *waiting}
+
+
+def slow_of(loop, guest, topic):
+    one = guest(select.EPOLLIN, kind=Slow)
+    one.topic = topic
+    loop.welcome(one)
+    one.other.send(b"x")
+    assert one.begun.wait(20)
+    return one
 
 
 def no_room(_thread):
