@@ -3,7 +3,7 @@
     /
       version  roots  README
       active/
-        claude/  codex/  omp/  dsh/  hermes/
+        claude/  codex/  omp/  pi/  dsh/  hermes/
           <pid>/
             via  session  cwd  title  name  status  waitingfor  model  version  started
             transcript
@@ -12,9 +12,9 @@
             agents/<name>/      {model,transcript,chat/,chat.md}: its subagents
             threads/<id>/       {title,cwd,status,transcript,chat/,chat.md}: where one process has several
       sessions/
-        claude/  codex/  omp/  dsh/  hermes/
+        claude/  codex/  omp/  pi/  dsh/  hermes/
           <session id>/         {title,cwd,model,started,transcript,chat/,chat.md,agents/}: also the ended
-      claude/  codex/  omp/  dsh/       the harness's transcript store, byte for byte
+      claude/  codex/  omp/  pi/  dsh/  the harness's transcript store, byte for byte
       skills/<harness>/<skill>/SKILL.md ...
 
 A file that does not apply is absent. A new leaf is one row of `facts.LEAVES` and one row of the test of it.
@@ -45,7 +45,7 @@ from agents9core.transcript import Transcripts
 README = """\
 What the coding agents on this host say, as files. Everything is read-only.
 
-active/HARNESS/PID/      an agent that runs: claude, codex, omp, dsh, hermes
+active/HARNESS/PID/      an agent that runs: claude, codex, omp, pi, dsh, hermes
   via                    how its session was found: registry, fd, lock, daemon ... none
   session cwd title name status waitingfor model version started
                          one line each; a file that does not apply is absent

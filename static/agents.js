@@ -114,7 +114,7 @@ class Agents {
 
 function emptyPanel() {
   return panel("empty", "No agent is running",
-    paragraph("Start one as this user (", code("claude"), ", ", code("codex"), ", ", code("omp"), ", ", code("dsh"), " or ", code("hermes"), "): it appears here within seconds."),
+    paragraph("Start one as this user (", code("claude"), ", ", code("codex"), ", ", code("omp"), ", ", code("pi"), ", ", code("dsh"), " or ", code("hermes"), "): it appears here within seconds."),
     paragraph("One runs and is not here? ", code("agents9 doctor"), " says why."));
 }
 

@@ -18,6 +18,7 @@ from agents9core.harness import (
     omp,
     omp_chat,
     omp_store,
+    pi,
 )
 from agents9core.process import Process, ProcessTable
 from agents9core.record import Read
@@ -158,6 +159,17 @@ HARNESSES: dict[str, Harness] = {
             stores=omp_store.STORES,
             skills=(("agent", "skills"), ("agent", "managed-skills"), ("skills",), ("managed-skills",)),
             homes=omp.homes,
+        ),
+        Harness(
+            "pi",
+            None,
+            ".pi",
+            pi.owns,
+            pi.Pi,
+            reading=Reading(omp_chat.read, omp_chat.TITLES),
+            stores=omp_store.STORES,
+            skills=(("agent", "skills"), ("skills",)),
+            homes=pi.homes,
         ),
         Harness("dsh", "DSH_HOME", ".dsh", dsh.owns, dsh.Dsh, stores=(("sessions",),), skills=(("skills",),)),
         Harness(

@@ -18,25 +18,21 @@ from agents9core.harness.omp_store import (
     ADVISOR,
     SUFFIX,
     TOP,
-    Head,
-    Heads,
     Store,
     Transcript,
     homes_of,
     is_file,
-    kept,
     locate,
     main_of,
     of_directory,
     store_of,
 )
+from agents9core.harness.omp_stored import StoredSessions
 from agents9core.harness.omp_terminal import Note, read_note, terminal_of
-from agents9core.harness.rollout import born_ms, parse_uuid
 from agents9core.harness.sharing import Wish, share_out
 from agents9core.harness.threads import Held, Key, Thread, choose
 from agents9core.process import OpenFile, Process, ProcessTable, without_deleted
-from agents9core.remembered import Lately
-from agents9core.session import Session, Source
+from agents9core.session import Session
 
 Peers = Callable[[], Iterable[tuple[Process, str]]]
 """The omp processes of now, each with its home."""
@@ -53,7 +49,6 @@ _NO_SESSION = frozenset((
 """First words of a command line that start no agent."""
 _SLACK_NS = 2_000_000_000
 """How far a start and a file's time may be apart: the boot time is known to a second."""
-_MOST_HEADS = 100
 
 
 def owns(process: Process) -> bool:
@@ -123,9 +118,10 @@ class Omp:
 
     def __init__(self, table: ProcessTable) -> None:
         self._table = table
-        self._heads = Heads()
-        self._kept: Lately[tuple[str, str], Transcript] = Lately()
+        self._stored = StoredSessions(titled=True)
         self._look = _Look(float("-inf"), {}, {})
+        self.kept = self._stored.kept
+        self.kept_session = self._stored.kept_session
 
     def resolve(self, process: Process, home: str, peers: Peers) -> Session:
         """Return the session of a process."""
@@ -133,52 +129,18 @@ class Omp:
         if not seen.persists:
             return Session(via="none", steps=("fd: started with --no-session: it writes no transcript",))
         if held := self._chosen(seen):
-            return self._session("fd", held, (*seen.steps, "terminal: not asked", "dir: not asked"))
+            return self._stored.session("fd", held, (*seen.steps, "terminal: not asked", "dir: not asked"))
         look = self._look
         if seen.key not in look.steps or time.monotonic() - look.began > SHARED_SECONDS:
             look = self._look = self._look_at_all(seen, peers)
         steps = tuple(look.steps[seen.key])
         if seen.key not in look.given:
             return Session(via="none", steps=steps)
-        return self._session(*look.given[seen.key], steps)
+        return self._stored.session(*look.given[seen.key], steps)
 
     def subagents(self, session: Session) -> dict[str, Session]:
         """Return the subagents of a session and theirs, by the names that omp gave their files."""
-        return subagents(session, self._heads)
-
-    def kept(self, home: str) -> dict[str, Source]:
-        """Return the sessions that lie in the stores of a home, by the ids in their names."""
-        return {id: Source(*transcript) for id, transcript in kept(home).items()}
-
-    def kept_session(self, home: str, id: str) -> Session | None:
-        """Return a session by the id in its name, whoever is in it."""
-        transcript = self._kept.find(
-            (home, id), lambda known: is_file(*known), lambda: kept(home, id).get(id)
-        )
-        head = self._head(transcript) if transcript else None
-        if transcript is None or head is None:
-            return None
-        session = self._session("kept", transcript, ())
-        return session._replace(id=id, started_ns=head.started_ns)
-
-    def _session(self, via: str, transcript: Transcript, steps: tuple[str, ...]) -> Session:
-        head = self._head(transcript)
-        told = head or Head()
-        return Session(
-            via=via,
-            id=told.id or transcript.name_id,
-            cwd=told.cwd,
-            title=told.title,
-            sources=(Source(*transcript),) if head else (),
-            steps=steps if head else (*steps, f"transcript: {transcript.full_path} is not written yet"),
-        )
-
-    def _head(self, transcript: Transcript) -> Head | None:
-        """Return what a transcript begins with; None where there is no such file."""
-        try:
-            return self._heads.read(transcript)[1]
-        except (TreeError, OSError):
-            return None
+        return subagents(session, self._stored.heads)
 
     def _started_ns(self, process: Process) -> int:
         return self._table.started_ns(process.start)
@@ -225,7 +187,7 @@ class Omp:
         if file.writable() is False:
             return "open for reading alone", None
         try:
-            stat, head = self._heads.read(transcript)
+            stat, head = self._stored.heads.read(transcript)
         except (TreeError, OSError) as error:
             return type(error).__name__, None
         replaced = file.target != without_deleted(file.target)
@@ -309,18 +271,9 @@ class Omp:
         return {key: ("dir", found[path]) for key, path in given.items()}
 
     def _candidates(self, seen: _Seen) -> Iterator[tuple[str, int | None, Transcript]]:
-        """Yield what may be a process's by place and time, the newest first: path, birth, transcript."""
-        started_ns = self._started_ns(seen.process)
-        files = [
-            (mtime_ns, transcript)
-            for transcript, mtime_ns in of_directory(seen.store, seen.cwd, seen.environ)
-            if mtime_ns >= started_ns and not transcript.path[-1].startswith((".", ADVISOR))
-        ]
-        for _, transcript in sorted(files, reverse=True)[:_MOST_HEADS]:
-            head = self._head(transcript)
-            if head and head.cwd is not None and head.cwd == seen.cwd:
-                uuid = parse_uuid(head.id)
-                yield transcript.full_path, born_ms(uuid) if uuid else None, transcript
+        """Yield what may be a process's by place and time: see `StoredSessions.written_since`."""
+        files = of_directory(seen.store, seen.cwd, seen.environ)
+        return self._stored.written_since(files, seen.cwd, self._started_ns(seen.process))
 
 
 def _share_notes(waiting: list[_Seen], held: set[str]) -> dict[Key, tuple[str, Transcript]]:

@@ -135,11 +135,11 @@ def directory_names(cwd: str, home: str, temporary: str) -> tuple[str, ...]:
 
     Lossy: `/a-b` and `/a/b` are called alike, so a file's header must name the cwd.
     """
-    absolute = f"--{_dashed(cwd.lstrip('/'))}--"
+    absolute = f"--{dashed(cwd.lstrip('/'))}--"
     for base, prefix in ((home, ""), (temporary, "-tmp")):
         inside = _below(cwd, base)
         if inside is not None:
-            return (f"{prefix}-{_dashed(inside)}" if inside or not prefix else prefix, absolute)
+            return (f"{prefix}-{dashed(inside)}" if inside or not prefix else prefix, absolute)
     return (absolute,)
 
 
@@ -169,7 +169,8 @@ def _below(path: str, base: str) -> str | None:
     return None if inside == path or inside.startswith("..") else inside
 
 
-def _dashed(path: str) -> str:
+def dashed(path: str) -> str:
+    """Return a path as it stands in the name of a directory."""
     return re.sub(r"[/\\:]", "-", path)
 
 

@@ -148,7 +148,7 @@ def test_a_last_line_without_a_newline_counts_where_no_agent_is_in_the_session(m
 )  # fmt: skip
 def test_what_names_no_session(machine, root, id):
     claude_file(machine, "agent-a1", first_line("hello"))
-    for harness in ("claude", "codex", "omp", "dsh", "hermes"):
+    for harness in ("claude", "codex", "omp", "pi", "dsh", "hermes"):
         with pytest.raises(NotFound):
             root.walk("sessions").walk(harness).walk(id)
 

@@ -37,7 +37,7 @@ def pids(resolver, harness):
 
 
 def test_the_harnesses_are_in_their_order():
-    assert list(HARNESSES) == ["claude", "codex", "omp", "dsh", "hermes"]
+    assert list(HARNESSES) == ["claude", "codex", "omp", "pi", "dsh", "hermes"]
 
 
 def test_a_whole_table(proc, tmp_path, resolver):

@@ -48,12 +48,12 @@ def names(directory):
 
 
 def test_the_top(root):
-    harnesses = ["claude", "codex", "omp", "dsh", "hermes"]
+    harnesses = ["claude", "codex", "omp", "pi", "dsh", "hermes"]
     assert names(root) == ["version", "roots", "README", "active", "sessions", *harnesses, "skills"]
 
 
 def test_every_harness_has_a_directory(root):
-    assert names(walk(root, "active")) == ["claude", "codex", "omp", "dsh", "hermes"]
+    assert names(walk(root, "active")) == ["claude", "codex", "omp", "pi", "dsh", "hermes"]
 
 
 def test_an_entry_lists_what_applies(machine, root):

@@ -114,7 +114,7 @@ def test_the_time_of_a_message_is_that_of_its_record(mounted):
 def test_the_whole_tree_is_listed_and_read(mounted):
     listed = mounted.says("find . -path ./lost+found -prune -o -type f -print -exec cat {} + | grep -c .")
     assert int(listed) > 28_000
-    assert mounted.says("ls active").split() == ["claude", "codex", "dsh", "hermes", "omp"]
+    assert mounted.says("ls active").split() == ["claude", "codex", "dsh", "hermes", "omp", "pi"]
 
 
 def test_cat_gives_the_bytes(mounted):

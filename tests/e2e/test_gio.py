@@ -65,7 +65,7 @@ def test_list_shows_names_and_sizes(gio):
 def test_list_shows_directories(gio):
     rows = [line.split("\t") for line in gio("gio list -l ${u}active/").splitlines()]
     assert [(row[0], row[2]) for row in rows] == [
-        (name, "(directory)") for name in ("claude", "codex", "omp", "dsh", "hermes")
+        (name, "(directory)") for name in ("claude", "codex", "omp", "pi", "dsh", "hermes")
     ]
 
 
