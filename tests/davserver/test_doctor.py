@@ -9,7 +9,7 @@ import pytest
 
 from agents9core import resolver as resolver_module
 from agents9core.harness import codex
-from agents9core.harness.omp import Omp
+from agents9core.harness.omp_stored import StoredSessions
 from davserver import doctor as doctor_module
 from davserver.__main__ import main
 from tests.agents9core.fakeproc import FakeProc, started_ms
@@ -298,14 +298,14 @@ def test_a_file_that_goes_is_said(proc, doctor, user, monkeypatch):
     home = OmpHome(user / ".omp")
     main_ = home.transcript("--srv-demo--", uuid7(1, 1))
     proc.put(701, "omp", ["omp"], environ={"HOME": str(user)}, fds={20: main_})
-    real = Omp._session
+    real = StoredSessions.session
 
     def vanishing(self, *arguments):
         session = real(self, *arguments)
         main_.unlink()
         return session
 
-    monkeypatch.setattr(Omp, "_session", vanishing)
+    monkeypatch.setattr(StoredSessions, "session", vanishing)
     out = doctor(701)[1]
     assert f"  file        {main_}: not readable\n" in out
     assert "  messages    NotFound: " in out
