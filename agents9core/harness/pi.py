@@ -7,6 +7,7 @@ line: what was written since a process started, in the directory of its cwd, is 
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from agents9core.harness import node
 from agents9core.harness.omp_store import SUFFIX, Transcript, dashed
 from agents9core.harness.omp_stored import StoredSessions
 from agents9core.harness.programs import plain
-from agents9core.harness.sharing import Wish, share_out
+from agents9core.harness.sharing import Wish
 from agents9core.harness.threads import Key
 from agents9core.process import Process, ProcessTable
 from agents9core.session import Session
@@ -25,6 +26,8 @@ Peers = Callable[[], Iterable[tuple[Process, str]]]
 """The pi processes of now, each with its home."""
 SHARED_SECONDS = 0.04
 """How long one look at all pi processes serves each of them: a listing of many is one look."""
+_BIRTH_MS = range(-1500, 5000)
+"""When the first session of a process is born, after its start, which is known to a second."""
 _NAMES = ("pi", "pi-rpc")
 _NO_SESSION = frozenset((
     "install", "remove", "uninstall", "update", "list", "config", "--version", "-v", "--help", "-h",
@@ -142,6 +145,33 @@ def _files(process: Process, home: str, cwd: str | None) -> Iterator[tuple[Trans
                 yield Transcript(root, (*path, name)), stat.mtime_ns
 
 
+def share_out(wishes: list[Wish]) -> dict[Key, str]:
+    """Give each process the newest file that may be its, unless that may be another's as well. Pure.
+
+    What was born when one process started, and no other, is of that one. So a process that has said nothing
+    yet is not given what another began with `/new`.
+    """
+    rest = {wish.key: [path for path, _ in wish.files] for wish in wishes}
+    for path, owner in _firsts(wishes).items():
+        for key in rest:
+            if key != owner and path in rest[key]:
+                rest[key].remove(path)
+    wanted = Counter(path for paths in rest.values() for path in paths)
+    return {key: paths[0] for key, paths in rest.items() if paths and wanted[paths[0]] == 1}
+
+
+def _firsts(wishes: list[Wish]) -> dict[str, Key]:
+    """Return the files that were born when exactly one process started, and whose they are."""
+    born = [
+        (path, wish.key)
+        for wish in wishes
+        for path, born in wish.files
+        if born is not None and born - wish.started_ms in _BIRTH_MS
+    ]
+    count = Counter(path for path, _ in born)
+    return {path: key for path, key in born if count[path] == 1}
+
+
 def _said(wish: Wish, cwd: str | None, given: Mapping[Key, str]) -> str:
     if cwd is None:
         return "its working directory is not known"
@@ -149,4 +179,4 @@ def _said(wish: Wish, cwd: str | None, given: Mapping[Key, str]) -> str:
         return f"{given[wish.key]}: the newest written since the start that is no other process's"
     if not wish.files:
         return f"nothing of {cwd} was written since the start"
-    return f"{len(wish.files)} files may be another process's as well"
+    return f"{len(wish.files)} files are another process's, or may be"

@@ -7,6 +7,7 @@ import pytest
 
 from agents9core.errors import NotFound
 from agents9core.harness import pi
+from agents9core.harness.sharing import Wish
 from agents9core.process import ProcessTable
 from agents9core.tree import build_tree
 
@@ -154,6 +155,58 @@ def test_two_that_cannot_be_told_apart_have_none(put, write, resolve):
     put(702, start=START + 10)
     write(B, mtime=AFTER + 60)
     assert (resolve(701), resolve(702)) == (("none", None), ("none", None))
+
+
+def test_what_the_elder_began_anew_is_not_given_to_one_that_has_said_nothing(put, write, resolve):
+    write(A)
+    put(701)
+    put(702, start=START + 3000)
+    assert resolve(701) == ("dir", A)
+    write(B, mtime=AFTER + 60)
+    assert (resolve(701), resolve(702)) == (("none", None), ("none", None))
+
+
+def test_each_has_what_was_born_when_it_started(put, write, resolve):
+    write(A)
+    write(B, mtime=AFTER + 60)
+    put(701)
+    put(702, start=START + 6000)
+    assert (resolve(701), resolve(702)) == (("dir", A), ("dir", B))
+    write(A, mtime=AFTER + 90)
+    assert (resolve(701), resolve(702)) == (("dir", A), ("dir", B))
+
+
+ONE, TWO, THREE = (1, 1), (2, 2), (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("wishes", "given"),
+    [
+        ([], {}),
+        ([Wish(ONE, 0, ())], {}),
+        ([Wish(ONE, 0, (("b", 90_000), ("a", 500)))], {ONE: "b"}),
+        ([Wish(ONE, 0, (("a", None),))], {ONE: "a"}),
+        ([Wish(ONE, 0, (("a", None),)), Wish(TWO, 9, (("a", None),))], {}),
+        ([Wish(ONE, 0, (("a", 500),)), Wish(TWO, 100, (("a", 500),))], {}),
+        ([Wish(ONE, 0, (("a", 500),)), Wish(TWO, 60_000, (("a", 500),))], {ONE: "a"}),
+        (
+            [Wish(ONE, 0, (("b", 60_400), ("a", 0))), Wish(TWO, 60_000, (("b", 60_400), ("a", 0)))],
+            {ONE: "a", TWO: "b"},
+        ),
+        ([Wish(ONE, 0, (("c", 99_000), ("a", 0))), Wish(TWO, 60_000, (("c", 99_000), ("a", 0)))], {}),
+        ([Wish(ONE, 1000, (("a", 0),)), Wish(TWO, 60_000, (("a", 0),))], {ONE: "a"}),
+        (
+            [
+                Wish(ONE, 0, (("o", -9_000_000),)),
+                Wish(TWO, 60_000, (("o", -9_000_000),)),
+                Wish(THREE, 0, (("x", 1),)),
+            ],
+            {THREE: "x"},
+        ),
+    ],
+)
+def test_files_are_shared_out(wishes, given):
+    assert pi.share_out(wishes) == given
 
 
 def test_processes_of_other_directories_take_nothing_from_each_other(put, write, resolve):
