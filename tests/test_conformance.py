@@ -8,7 +8,9 @@ from agents9core.kept_nodes import KeptHarnessDirectory
 from agents9core.memory import MemoryChat, MemoryDirectory, MemoryFile
 from agents9core.resolver import Resolver
 from agents9core.tree import HarnessDirectory, build_tree
-from tests.conformance import check_growing_tree, check_tree
+from tests.agents9core.fakeproc import FakeProc
+from tests.agents9core.fakestore import OmpHome, uuid7
+from tests.conformance import check_growing_tree, check_tree, seen_by_nodes
 from tests.e2e.machine import Machine, claude_line
 
 NS = 1_000_000_000
@@ -32,6 +34,36 @@ def test_the_tree_of_a_machine(tmp_path):
     machine.writes('{"type":"user","message":{"content":"cut \\ud83d' + "\x01" + '"}}\n')
     machine.writes(json.dumps({"type": "user", "message": {"content": "long " * 220_000}}) + "\n")
     assert check_tree(build_tree(Resolver(str(machine.proc)))) > 30
+
+
+def test_the_tree_of_an_omp_and_a_pi(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    proc = FakeProc(tmp_path / "proc")
+    omp, pi = OmpHome(tmp_path / ".omp"), OmpHome(tmp_path / ".pi")
+    main = omp.transcript("--srv-demo--", uuid7(1, 1), title="Pond")
+    anna = omp.subagent(main, "Anna")
+    other = pi.transcript("--srv-demo--", uuid7(2, 2), slot=False)
+    call = {"type": "toolCall", "id": "1", "name": "bash", "arguments": {"command": "ls"}}
+    said = [
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": "na\u00efve"}, call]},
+        {"role": "toolResult", "toolCallId": "1", "content": [{"type": "text", "text": "long " * 220_000}]},
+        {"role": "pythonExecution", "code": "1", "output": ""},
+    ]
+    for path in (main, anna, other):
+        with path.open("a") as file:
+            file.writelines(json.dumps({"type": "message", "message": message}) + "\n" for message in said)
+    environ = {"HOME": str(tmp_path)}
+    proc.put(701, "omp", ["omp"], cwd="/srv/demo", environ=environ, fds={0: "/dev/pts/3", 20: main})
+    proc.put(702, "pi", ["pi"], cwd="/srv/demo", environ=environ)
+    root = build_tree(Resolver(str(proc.root)))
+    assert check_tree(root) > 70
+    seen = seen_by_nodes(root)
+    for chat in (
+        "/active/omp/701/chat", "/active/omp/701/agents/Anna/chat", "/active/pi/702/chat",
+        f"/sessions/omp/{uuid7(1, 1)}/agents/Anna/chat", f"/sessions/pi/{uuid7(2, 2)}/chat",
+    ):  # fmt: skip
+        result = next(node for name, node in seen.items() if name.startswith(f"{chat}/") and "-bash-" in name)
+        assert result.data == b"long " * 220_000 + b"\n"
 
 
 class Talk(threading.Thread):
