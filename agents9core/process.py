@@ -67,6 +67,8 @@ class Process(NamedTuple):
     directory: str = ""
     tty: int = 0
     """The device number of its controlling terminal; 0: it has none."""
+    parent: int = 0
+    """The pid of the process that started it, or has taken it over."""
 
     def argv(self) -> tuple[str, ...] | None:
         """Return its arguments; empty for a kernel thread, a zombie, or in the middle of an execve."""
@@ -156,7 +158,15 @@ class ProcessTable:
         if parsed is None or parsed.state in _ENDED:
             return None
         return Process(
-            pid, parsed.start, parsed.comm, parsed.state, parsed.layout, parsed.forked, directory, parsed.tty
+            pid,
+            parsed.start,
+            parsed.comm,
+            parsed.state,
+            parsed.layout,
+            parsed.forked,
+            directory,
+            parsed.tty,
+            parsed.parent,
         )
 
     def look(self, pid: int) -> Process | None:
@@ -167,6 +177,12 @@ class ProcessTable:
     def is_ours(self, process: Process) -> bool:
         """Say whether the server's own user runs it. The overflow uid is nobody's, the server's included."""
         return process.real_uid() == self._uid != self._nobody
+
+    def children(self, process: Process) -> list[Process]:
+        """Return the processes that one has started and that run."""
+        pids = _children(process.directory)
+        found = filter(None, map(self.glance, self.pids() if pids is None else pids))
+        return [child for child in found if child.parent == process.pid]
 
     def started_ns(self, start: int) -> int:
         """Return when *start* (in ticks after boot) was, in nanoseconds since 1970."""
@@ -192,6 +208,7 @@ class Stat(NamedTuple):
     layout: bytes | None
     forked: bool
     tty: int
+    parent: int
 
 
 def parse_stat(line: bytes) -> Stat | None:
@@ -209,6 +226,7 @@ def parse_stat(line: bytes) -> Stat | None:
         layout=b" ".join(fields[23:26] + fields[45:49]) if shown else None,
         forked=fields[6].isdigit() and int(fields[6]) & _FORKED != 0,
         tty=int(fields[4]) if fields[4].isdigit() else 0,
+        parent=int(fields[1]) if fields[1].isdigit() else 0,
     )
 
 
@@ -232,6 +250,18 @@ def _read(path: str, limit: int) -> bytes | None:
     finally:
         os.close(fd)
     return data
+
+
+def _children(directory: str) -> list[int] | None:
+    """Return the pids of a process's children; None where the kernel keeps no list of them."""
+    try:
+        tasks = os.listdir(f"{directory}/task")
+    except OSError:
+        return None
+    lists = [_read(f"{directory}/task/{task}/children", 1 << 20) for task in tasks]
+    if not any(found is not None for found in lists):
+        return None
+    return [int(pid) for found in lists for pid in (found or b"").split()]
 
 
 def _read_btime(path: str) -> int | None:

@@ -2,7 +2,8 @@
 
 Its sessions are rows of `<home>/state.db` (`hermes_store`); nothing in it names a process. The
 ladder: `<home>/runtime/active_sessions.json`, written only where `max_concurrent_sessions` is set; the id on
-the command line. Else the session is not known. Seen in 0.19.0; docs/FORMATS.md.
+the command line; what a child was given, and whose subagents a process has. `/new` moves none of these, but
+the row of the session that was left has ended. Else the session is not known. Seen in 0.19.0; FORMATS.md.
 """
 
 import os
@@ -36,7 +37,12 @@ _RESUME = ("--resume", "-r")
 _START_SECONDS = 2.0
 """How far two readings of a process's start may be apart: the boot time is known to a second."""
 
+_VARIABLE = "HERMES_SESSION_ID"
+"""What hermes sets for the commands that it runs."""
+
 Entry = dict[str, object]
+Known = tuple[str | None, int]
+"""A session's id, and when what says so was written; 0: that has no time."""
 
 
 def owns(process: Process) -> bool:
@@ -71,17 +77,42 @@ class Hermes:
         self._table = table
 
     def resolve(self, process: Process, home: str, _peers: object = None) -> Session:
-        """Return the session of a process; of several in one gateway the one that was last used."""
+        """Return the session of a process; of several in one gateway the one that was last used.
+
+        What the database says has ended since the process started was left: for a new one, or a resumed one.
+        """
         steps: list[str] = []
-        for place in _homes(process.open_files() or ()) or (home,):
-            sessions = self._registered(process, place, steps)
-            if sessions:
-                steps.append("argv: not asked")
-                return _stored(_session("registry", sessions, tuple(steps)), place)
-        id, seen = _resumed(process.argv() or ())
-        steps.append(f"argv: {seen}")
-        session = _session("argv" if id else "none", [(id, 0)], tuple(steps))
-        return _stored(session, next(iter(_homes(process.open_files() or ())), home))
+        places = _homes(process.open_files() or ()) or [home]
+        for via, ask in (("registry", self._registered), ("argv", _named), ("environ", self._inherited)):
+            for place in places:
+                found = ask(process, place, steps)
+                sessions = [one for one in found if self._goes_on(one, process, place, steps)]
+                if sessions:
+                    return _stored(_session(via, sessions, tuple(steps)), place)
+        return Session(via="none", steps=tuple(steps))
+
+    def _goes_on(self, one: Known, process: Process, home: str, steps: list[str]) -> bool:
+        id, _ = one
+        if id is None or not hermes_store.has_ended(home, id, self._table.started_ns(process.start)):
+            return True
+        steps.append(f"{os.path.join(home, *DATABASE)}: session {id} was left")
+        return False
+
+    def _inherited(self, process: Process, home: str, steps: list[str]) -> list[Known]:
+        """Return the session that a process handed to the child that it started last; else that in which it
+        started its last subagent.
+
+        What it was itself started with is its parent's.
+        """
+        own = (process.environ() or {}).get(_VARIABLE)
+        children = sorted(self._table.children(process), key=lambda child: child.start, reverse=True)
+        handed = [(child.environ() or {}).get(_VARIABLE) for child in children]
+        told = [id for id in handed if id and id != own]
+        steps.append(f"environ: {len(children)} children, {len(told)} with a session")
+        owned = hermes_store.delegated_by(home, process.pid, process.start)
+        steps.append(f"environ: subagents of {len(owned)} sessions are this process's")
+        proper: list[Known] = [(id, 0) for id in (*told, *owned) if re.fullmatch(_SAFE_ID, id)]
+        return next(([one] for one in proper if self._goes_on(one, process, home, steps)), [])
 
     def subagents(self, session: Session) -> Mapping[str, Session]:
         """Return the sessions that were started for a task, by their ids. Raises Unavailable."""
@@ -98,7 +129,7 @@ class Hermes:
         session, _ = hermes_store.find(home, id)
         return session._replace(id=id, status=None) if session else None
 
-    def _registered(self, process: Process, home: str, steps: list[str]) -> list[tuple[str | None, int]]:
+    def _registered(self, process: Process, home: str, steps: list[str]) -> list[Known]:
         """Return the sessions that the registry has for a process, the last used first, and its time."""
         root = Root(home)
         path = os.path.join(home, *_REGISTRY)
@@ -149,6 +180,13 @@ def _number(value: object) -> float:
         return float("-inf")
 
 
+def _named(process: Process, _home: str, steps: list[str]) -> list[Known]:
+    """Return the session that the command line names."""
+    id, seen = _resumed(process.argv() or ())
+    steps.append(f"argv: {seen}")
+    return [(id, 0)] if id else []
+
+
 def _resumed(argv: tuple[str, ...]) -> tuple[str | None, str]:
     """Return the session id that a command line names, and what was seen."""
     for at, word in enumerate(argv):
@@ -159,7 +197,7 @@ def _resumed(argv: tuple[str, ...]) -> tuple[str | None, str]:
     return None, "no --resume"
 
 
-def _session(via: str, sessions: list[tuple[str | None, int]], steps: tuple[str, ...]) -> Session:
+def _session(via: str, sessions: list[Known], steps: tuple[str, ...]) -> Session:
     (id, mtime_ns), *others = sessions
     threads = [Session(via=via, id=id, record_mtime_ns=mtime_ns) for id, mtime_ns in sessions]
     return Session(

@@ -21,6 +21,8 @@ _TEXTS = {
     "model": 400, "model_config": 20_000,
 }  # fmt: skip
 _NUMBERS = ("started_at", "ended_at")
+_DELEGATIONS = "async_delegations"
+_DELEGATION = {"owner_pid", "owner_started_at", "parent_session_id", "dispatched_at"}
 _LONGEST_CHAIN = 100
 _MOST = 100_000
 """Sessions that are listed of a home."""
@@ -80,6 +82,17 @@ class Sessions:
             return []
         where = "where parent_session_id = ? order by started_at, id limit ?"
         return list(self._ask(where, id, _MOST_CHILDREN))
+
+    def delegated_by(self, pid: int, start: int) -> list[str]:
+        """Return the sessions in which a process has started subagents, the last first."""
+        if not self._database.columns(_DELEGATIONS) >= _DELEGATION:
+            return []
+        found = self._database.ask(
+            f"select substr(parent_session_id, 1, {_TEXTS['id']}) from {_DELEGATIONS} where owner_pid = ?"
+            " and owner_started_at = ? order by dispatched_at desc limit ?",
+            pid, start, _MOST_CHILDREN,
+        )  # fmt: skip
+        return list(dict.fromkeys(id for (value,) in found if (id := _str(value))))
 
     def own(self) -> list[list[Kept]]:
         """Return the conversations that are no subagent's, each as `chain` does."""
@@ -200,6 +213,24 @@ def find(home: str, id: str) -> tuple[Session | None, str]:
         status="idle" if chain[-1].ended_ns else None,
     )
     return session, f"{len(ids)} sessions of one conversation" if len(ids) > 1 else "has it"
+
+
+def has_ended(home: str, id: str, since_ns: int) -> bool:
+    """Say whether a conversation is known to have ended since some time: it was left, and another begun."""
+    try:
+        sessions = Sessions(home)
+        one = sessions.get(id)
+        return one is not None and sessions.chain(one)[-1].ended_ns >= since_ns
+    except TreeError:
+        return False
+
+
+def delegated_by(home: str, pid: int, start: int) -> list[str]:
+    """Return the sessions in which a process has started subagents, the last first."""
+    try:
+        return Sessions(home).delegated_by(pid, start)
+    except TreeError:
+        return []
 
 
 def subagents(session: Session) -> Iterable[tuple[str, Session]]:

@@ -11,7 +11,7 @@ from agents9core.resolver import Resolver
 from agents9core.tree import build_tree
 
 from .fakeproc import started_ms
-from .fakestore import hermes_registry
+from .fakestore import HermesHome, hermes_registry
 
 START = 8000
 BEGAN = started_ms(START) / 1000
@@ -208,19 +208,146 @@ def test_trap_10_two_in_one_directory_on_one_database_are_not_guessed(put, home,
     assert [said(resolve(pid)) for pid in (901, 902)] == [("none", None)] * 2
 
 
-def test_the_database_is_never_opened(put, home, resolve, monkeypatch):
-    (home / "state.db").write_bytes(b"SQLite format 3\0")
-    put(fds=[home / "state.db"])
-    opened = []
-    really = os.open
+# What has ended, and what a child and a subagent show
 
-    def watch(path, *arguments, **more):
-        opened.append(str(path))
-        return really(path, *arguments, **more)
 
-    monkeypatch.setattr(os, "open", watch)
+@pytest.fixture
+def database(home):
+    """A database with two sessions of the process, and a table of subagents."""
+    made = HermesHome(home)
+    made.clock = BEGAN + 10
+    for id_ in (A, B):
+        made.session(id_)
+        made.row(id_, "user", "hello")
+    made.db.execute(
+        "create table async_delegations (delegation_id text primary key, parent_session_id text,"
+        " dispatched_at real not null, owner_pid integer, owner_started_at integer)"
+    )
+    return made
+
+
+@pytest.fixture
+def leave(database):
+    """Let a session have been left, so many seconds after the process began: `/new` and `/resume` end it."""
+
+    def leave(id_, seconds=60, reason="new_session"):
+        database.db.execute(
+            "update sessions set ended_at = ?, end_reason = ? where id = ?", (BEGAN + seconds, reason, id_)
+        )
+
+    return leave
+
+
+@pytest.mark.parametrize("reason", ["new_session", "resumed_other", "branched"])
+@pytest.mark.parametrize("via", ["registry", "argv"])
+def test_a_session_that_was_left_is_not_shown_on(put, home, resolve, leave, database, via, reason):
+    if via == "registry":
+        hermes_registry(home, entry(A))
+    put(argv=[*CHAT, "--resume", A] if via == "argv" else CHAT)
+    assert said(resolve()) == (via, A)
+    leave(A, reason=reason)
     assert said(resolve()) == ("none", None)
-    assert not [path for path in opened if "state.db" in path]
+    assert f"session {A} was left" in "\n".join(resolve().steps)
+    database.db.execute("update sessions set ended_at = null, end_reason = null where id = ?", (A,))
+    assert said(resolve()) == (via, A)
+
+
+def test_a_session_that_ended_before_the_process_began_is_resumed(put, resolve, leave):
+    put(argv=[*CHAT, "--resume", A])
+    leave(A, seconds=-60, reason="cli_close")
+    assert said(resolve()) == ("argv", A)
+
+
+def test_of_several_in_a_gateway_those_that_were_left_are_none(put, home, resolve, leave):
+    hermes_registry(home, entry(A), entry(B, updated_at=BEGAN + 1))
+    put()
+    assert len(resolve().threads) == 2
+    leave(A)
+    assert (said(resolve()), resolve().threads) == (("registry", B), ())
+
+
+@pytest.fixture
+def child(proc):
+    def child(pid, session, start=START + 100, parent=901):
+        environ = {"HERMES_SESSION_ID": session} if session else {}
+        directory = proc.put(pid, "bash", ["bash", "-c", "x"], start=start, environ=environ)
+        stat = (directory / "stat").read_text().replace(" S 0 ", f" S {parent} ", 1)
+        (directory / "stat").write_text(stat)
+
+    return child
+
+
+def test_a_child_shows_its_session(put, resolve, child, database, leave, proc):
+    put()
+    child(950, B, parent=902)
+    assert said(resolve()) == ("none", None)
+    child(951, A)
+    assert said(resolve()) == ("environ", A)
+    child(952, B, start=START + 200)
+    assert said(resolve()) == ("environ", B)
+    leave(B)
+    assert said(resolve()) == ("environ", A)
+    proc.end(951)
+    assert said(resolve()) == ("none", None)
+
+
+def test_what_the_kernel_lists_as_children_is_enough(put, proc, resolve, child):
+    task = put() / "task" / "901"
+    task.mkdir(parents=True)
+    child(951, A)
+    (task / "children").write_text("")
+    assert said(resolve()) == ("none", None)
+    (task / "children").write_text("951 952 ")
+    assert said(resolve()) == ("environ", A)
+
+
+@pytest.mark.parametrize("session", [None, "", "../x", "a" * 500])
+def test_a_child_without_a_session_shows_none(put, resolve, child, session):
+    put()
+    child(951, session)
+    assert said(resolve()) == ("none", None)
+
+
+def test_a_session_that_was_handed_to_the_process_is_its_parent_s(put, resolve, child):
+    put(HERMES_SESSION_ID=A)
+    child(951, A)
+    assert said(resolve()) == ("none", None)
+    child(952, B)
+    assert said(resolve()) == ("environ", B)
+
+
+def test_argv_goes_before_a_child_until_that_session_is_left(put, resolve, child, database, leave):
+    put(argv=[*CHAT, "--resume", A])
+    child(951, B)
+    assert said(resolve()) == ("argv", A)
+    leave(A)
+    assert said(resolve()) == ("environ", B)
+
+
+def test_a_subagent_s_owner_is_in_its_session(put, resolve, database, leave):
+    put()
+
+    def delegate(id_, session, at, pid=901, start=START):
+        row = (id_, session, BEGAN + at, pid, start)
+        database.db.execute("insert into async_delegations values (?, ?, ?, ?, ?)", row)
+
+    delegate("d1", A, 20, pid=902)
+    delegate("d2", A, 20, start=START + 1)
+    assert said(resolve()) == ("none", None)
+    delegate("d3", A, 20)
+    assert said(resolve()) == ("environ", A)
+    delegate("d4", B, 40)
+    assert said(resolve()) == ("environ", B)
+    leave(B)
+    assert said(resolve()) == ("environ", A)
+
+
+def test_a_database_that_cannot_be_read_says_nothing(put, home, resolve):
+    (home / "state.db").write_bytes(b"SQLite format 3\0")
+    put(argv=[*CHAT, "--resume", A], fds=[home / "state.db"])
+    assert said(resolve()) == ("argv", A)
+    put(fds=[home / "state.db"])
+    assert said(resolve()) == ("none", None)
 
 
 # What is hostile
@@ -279,4 +406,6 @@ def test_the_steps_say_what_each_rung_saw(put, home, resolve):
     assert resolve().steps == (
         f"registry: {home}/runtime/active_sessions.json: 1 with this pid, 0 of this process",
         "argv: my title: a title, not an id",
+        "environ: 0 children, 0 with a session",
+        "environ: subagents of 0 sessions are this process's",
     )

@@ -23,7 +23,7 @@ def test_stat_fields_are_counted_from_the_last_parenthesis():
 
 def test_stat_with_no_more_than_the_fields_of_old_kernels_is_read():
     line = b"601 (claude) S 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 6010 0 0"
-    assert parse_stat(line) == ("claude", "S", 6010, None, False, 0)
+    assert parse_stat(line) == ("claude", "S", 6010, None, False, 0, 1)
 
 
 def test_stat_without_permission_shows_no_layout():
