@@ -285,7 +285,7 @@ class Codex:
                 threads |= self._held(peer, home, locks).threads()
             elif uses_daemon(command) and not self._held(peer, home, locks).threads():
                 tuis.append(self._tui(peer, command))
-        threads = {id: thread._replace(opened_ns=home.opened_ns(id)) for id, thread in threads.items()}
+        threads = {id: self._dated(home, thread) for id, thread in threads.items()}
         given = assign(tuis, threads.values())
         found = {key: threads[id] for key, id in given.items() if threads[id].header is not None}
         without = [tui for tui in tuis if tui.key not in found]

@@ -88,7 +88,8 @@ def assign(tuis: list[Tui], threads: Iterable[Thread]) -> dict[Key, str]:
     Nothing on disk or in the process table links the two. A thread that a command line names is that TUI's;
     else it must have the TUI's directory, be a TUI's, and have been opened after this one started. Of those
     that can be no other TUI's a TUI is in the one opened last, where nothing newer may be its as well. A TUI
-    with one possible thread has that. What fits several is nobody's: no answer is better than a wrong one.
+    with one possible thread has that. Where a turn began in one after another was opened, both were in use at
+    one time: one is an ended TUI's. What fits several is nobody's: no answer is better than a wrong one.
 
     A thread without a file has no directory yet, and may be anybody's; a TUI may be given it.
     """
@@ -123,6 +124,7 @@ def _only_possible(tui: Tui, free: list[Thread], possible: Mapping[Key, list[Thr
     others = (one.id for key, threads in possible.items() if key != tui.key for one in threads)
     alone = newest.id not in others
     certain = tui.directory is not None or newest.id == tui.resumes
+    certain &= not any(one.turn_ns > newest.opened_ns > one.opened_ns for one in free)
     return newest.id if certain and (alone or (len(free) == 1 and not tui.picks)) else None
 
 
@@ -137,6 +139,8 @@ def why_none(tui: Tui, tuis: list[Tui], threads: Iterable[Thread], given: Mappin
         return f"none was opened in {tui.directory} by a TUI after this one started"
     if not free:
         return "those that fit are other TUIs'"
+    if len(free) > rivals == 1:
+        return f"{len(free)} of them fit, and one may be that of a TUI that has left"
     return f"{len(free)} of them and {rivals} TUIs fit each other, and cannot be told apart"
 
 

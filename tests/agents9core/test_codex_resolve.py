@@ -1138,6 +1138,23 @@ def test_the_thread_of_the_second_tui_is_out_for_the_first(put, daemon, resolve)
     assert [resolve(pid).id for pid in (611, 612)] == [A, B]
 
 
+def test_two_threads_that_were_in_use_at_one_time_are_not_one_tui_s(put, daemon, home, proc, resolve):
+    """The other's TUI has ended, and the daemon has its thread for a minute."""
+    put()
+    daemon(A, at=60)
+    daemon(B, at=120)
+    begin(next(home.path.rglob(f"*{A}.jsonl")), 100)
+    assert said(resolve()) == ("daemon", B)
+    begin(next(home.path.rglob(f"*{A}.jsonl")), 180)
+    assert said(resolve()) == ("none", None)
+    assert "has left" in resolve().steps[-1]
+    opened(home, A, 200)
+    assert said(resolve()) == ("daemon", A)
+    opened(home, A, 60)
+    proc.close(900, 21)
+    assert said(resolve()) == ("daemon", A)
+
+
 def test_a_thread_that_is_resumed_is_followed(put, daemon, home, resolve):
     """`/resume` of a thread older than the TUI, and back."""
     put()
