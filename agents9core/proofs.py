@@ -5,6 +5,7 @@ in them, at those that it has not seen before, and at a few of the others in tur
 much to look at each time.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 
@@ -16,7 +17,7 @@ Homes = Callable[[str], Iterable[str]]
 """The homes of a harness that are known."""
 HomeOf = Callable[[str, Process], str]
 """Where a process of a harness keeps its files."""
-_A_TURN = 32
+_A_TURN = 16
 
 
 class Proofs:
@@ -28,6 +29,8 @@ class Proofs:
         self._seen: dict[int, tuple[int, bytes | None]] = {}
         """The processes that were looked at, by pid: start and layout."""
         self._turn = 0
+        self._speaks = re.compile("|".join(map(re.escape, provers))).search
+        """Whether a name has a harness's in it."""
 
     def among(self, processes: list[Process], homes: Homes) -> dict[int, str]:
         """Return the harness of each process that is shown to be one's, by pid."""
@@ -57,16 +60,15 @@ class Proofs:
     def _due(self, processes: list[Process], claimed: set[int]) -> list[Process]:
         """Return those that are to be looked at now, and note that they were."""
         shapes = {process.pid: (process.start, process.layout) for process in processes}
-        turn = {process.pid for process in processes[self._turn : self._turn + _A_TURN]}
+        wanted = claimed.union(process.pid for process in processes[self._turn : self._turn + _A_TURN])
         self._turn = self._turn + _A_TURN if self._turn + _A_TURN < len(processes) else 0
         seen, self._seen = self._seen, shapes
         return [
             process
             for process in processes
-            if process.pid in claimed
-            or process.pid in turn
+            if process.pid in wanted
             or seen.get(process.pid) != shapes[process.pid]
-            or any(name in process.comm for name in self._provers)
+            or self._speaks(process.comm)
         ]
 
 
