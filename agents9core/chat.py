@@ -6,7 +6,7 @@ from typing import overload
 
 import xxhash
 
-from agents9core.errors import Denied, Gone, NotFound, TooLarge, Unavailable
+from agents9core.errors import Denied, Gone, NotFound, TooLarge, Unavailable, Unreadable
 from agents9core.identity import LEAVES
 from agents9core.index import CAP, ChatIndex, Place
 from agents9core.node import Chat, Columns, File, Messages, Node, Reader, Row, Stat
@@ -83,7 +83,7 @@ class ChatDirectory(Chat):
         """Look at the directory. One whose transcript may not be read looks empty; listing it says so."""
         try:
             return self._stat(self._look())
-        except Denied:
+        except (Denied, Unreadable):
             return self._stat(None)
 
     def members(self) -> Messages:
@@ -271,7 +271,7 @@ def _tail(file: OpenFile, offset: int, count: int) -> bytes:
     if offset >= file.stat.size:
         return b""
     try:
-        return os.pread(file.fd, count, offset)
+        return os.pread(file.fd, min(count, file.stat.size - offset) if file.inflated else count, offset)
     except OSError as error:
         raise Unavailable(str(error)) from error
 

@@ -129,7 +129,7 @@ def glance(seat: Seat, scan: bool) -> Glance:
     session = seat.session()
     titles = seat.reading.titles if seat.reading else ()
     try:
-        visit = seat.visit(scan)
+        visit = seat.visit(scan and session.unreadable is None)
     except (Denied, Gone, Unavailable) as error:
         if scan and not isinstance(error, Denied):
             raise
@@ -240,7 +240,8 @@ def _subagents(seat: Seat) -> Mapping[str, Seat]:
 
 def _has_markdown(seen: Glance) -> bool:
     index = seen.visit.transcript.index if seen.visit else None
-    return seen.visit is not None and seen.seat.reading is not None and not (index and index.overflowed)
+    is_read = seen.visit is not None and seen.seat.reading is not None
+    return is_read and seen.look.session.unreadable is None and not (index and index.overflowed)
 
 
 _BRANCHES = {

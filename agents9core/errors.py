@@ -67,3 +67,9 @@ class Unavailable(TreeError):
     """The system cannot serve it now: no descriptors left, an I/O error of the disk."""
 
     errno = errno.EIO
+
+
+class Unreadable(TreeError):
+    """The file is of a format that is not known here."""
+
+    errno = errno.EIO

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
-from agents9core.errors import Gone, Malformed, NotFound
+from agents9core.errors import Gone, Malformed, NotFound, Unreadable
 from agents9core.identity import PathNumbers
 from agents9core.record import Read
 from agents9core.session import Session
@@ -124,6 +124,8 @@ class Seat(ABC):
         until, session = self.reusable(), self.session()
         if not session.sources:
             return None
+        if scan and session.unreadable is not None:
+            raise Unreadable(session.unreadable)
         read = self.reading.read if scan and self.reading else None
         try:
             visit = self.desk.transcripts.visit(session, read, self.has_ended)

@@ -24,6 +24,11 @@ class Source(NamedTuple):
         """Whether the file must be inflated first (`agents9core.zst`); its *limit* counts inflated bytes."""
         return self.path[-1].endswith(".zst")
 
+    @property
+    def framed(self) -> bool:
+        """Whether the file grows by compressed frames (`agents9core.frames`)."""
+        return self.path[-1].endswith(".zstd")
+
 
 class Session(NamedTuple):
     """Where an agent's session stands. None or an empty field: not known, or there is none."""
@@ -39,6 +44,8 @@ class Session(NamedTuple):
     """The id of a rollout that the transcript begins with and that cannot be found."""
     chain: str | None = None
     """The side chain that it is of a transcript in whose file others stand too; None: all of it is its."""
+    unreadable: str | None = None
+    """Why its transcript is not read into messages, where that is so."""
     title: str | None = None
     """Only where the harness keeps it outside the transcript."""
     model: str | None = None

@@ -24,6 +24,7 @@ from typing import NamedTuple
 import msgspec
 
 from agents9core.errors import Gone, Malformed, NotFound, TooLarge, Unavailable
+from agents9core.frames import Frames
 from agents9core.identity import PathNumbers
 from agents9core.index import ChatIndex
 from agents9core.inflated import Inflated
@@ -292,6 +293,7 @@ class Transcripts:
         self._budget_bytes = budget_bytes
         self._known: dict[tuple[object, ...], Transcript] = {}
         self._inflated = Inflated()
+        self._frames = Frames()
         self._standing: Standing[Visit] = Standing()
         self._recent: OrderedDict[Transcript, int] = OrderedDict()
         """Those with an index, the one used last at the end, and the bytes that each holds."""
@@ -340,6 +342,9 @@ class Transcripts:
 
     def _open(self, source: Source) -> OpenFile:
         held, stat = source.root.hold(source.path)
+        if source.framed:
+            held, size = self._frames.hold(held.fd, stat)
+            return OpenFile(held, stat._replace(size=size), source.limit, True)
         if source.compressed:
             held = self._inflated.hold(held.fd, stat, LARGEST if source.limit is None else source.limit)
             stat = stat._replace(size=os.fstat(held.fd).st_size)

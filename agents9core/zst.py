@@ -14,7 +14,7 @@ from agents9core.errors import Malformed, TooLarge, Unavailable
 LARGEST = 4 << 30
 """More inflated bytes than this are refused: a small file can claim any amount."""
 _CHUNK = 1 << 20
-_WINDOW = 1 << 27
+WINDOW = 1 << 27
 """The largest window that a decoder allocates: what `zstd` itself accepts without being told otherwise."""
 
 
@@ -24,21 +24,26 @@ def inflate(fd: int, limit: int) -> int:
     The file has mode 0600, ends with its descriptor, and is shorter than *limit* where the rollout is. Raises
     TooLarge, Malformed (it is not what its name says) or Unavailable (no room, or no unnamed files).
     """
-    import tempfile
-
     if limit > LARGEST:
         raise TooLarge(f"{limit} inflated bytes of a rollout")
-    try:
-        unnamed = os.open(tempfile.gettempdir(), os.O_TMPFILE | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise Unavailable("no temporary file for a compressed rollout") from error
+    unnamed = unnamed_file()
     try:
         for chunk in _inflated(fd, limit):
-            _write(unnamed, chunk)
+            write_all(unnamed, chunk)
     except BaseException:
         os.close(unnamed)
         raise
     return unnamed
+
+
+def unnamed_file() -> int:
+    """Return a descriptor of a new file that has no name and ends with it. Raises Unavailable."""
+    import tempfile
+
+    try:
+        return os.open(tempfile.gettempdir(), os.O_TMPFILE | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise Unavailable("no temporary file for a compressed rollout") from error
 
 
 def inflate_line(fd: int, limit: int) -> bytes:
@@ -72,7 +77,7 @@ class _Packed:
 def _inflated(fd: int, limit: int, across: bool = True) -> Iterator[bytes]:
     import zstandard
 
-    decompressor = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
+    decompressor = zstandard.ZstdDecompressor(max_window_size=WINDOW)
     reader = decompressor.stream_reader(cast(IO[bytes], _Packed(fd)), read_across_frames=across)
     while limit > 0:
         try:
@@ -87,7 +92,8 @@ def _inflated(fd: int, limit: int, across: bool = True) -> Iterator[bytes]:
         yield chunk
 
 
-def _write(fd: int, data: bytes) -> None:
+def write_all(fd: int, data: bytes) -> None:
+    """Write all of *data*. Raises Unavailable."""
     view = memoryview(data)
     try:
         while view:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from agents9core.errors import TreeError
 from agents9core.harness import node
+from agents9core.harness.dsh_chat import VERSIONS
 from agents9core.harness.threads import Held, Thread, choose
 from agents9core.lock import read_locks
 from agents9core.process import OpenFile, Process, ProcessTable
@@ -89,6 +90,8 @@ class Header(NamedTuple):
     """Whether it is no subagent's."""
     started_ns: int
     """0: it does not say."""
+    version: int
+    """Of the format; 0 where it does not say."""
 
 
 class Open(NamedTuple):
@@ -148,7 +151,7 @@ class Dsh:
     def kept(self, home: str) -> dict[str, Source]:
         """Return the sessions in a home by the names of their directories, which are their ids escaped.
 
-        Only those with a transcript that is served.
+        Only those with a transcript.
         """
         found: dict[str, Source] = {}
         for id, place in _places(home):
@@ -168,7 +171,7 @@ class Dsh:
     def _kept(self, place: Place) -> Open | None:
         path = place.transcript()
         one = self._looked("kept", place, path)[0] if path else None
-        return one if one and _is_plain(one) else None
+        return one if one and one.path else None
 
     def _by_fd(self, files: Iterable[OpenFile], steps: list[str]) -> Iterator[Open]:
         for file in files:
@@ -254,6 +257,7 @@ def parse_header(data: bytes) -> Header | None:
         cwd=text_of(record, "cwd"),
         own=record.get("origin") != "subagent",
         started_ns=_milliseconds(record.get("createdAt")) * 1_000_000,
+        version=_milliseconds(record.get("version")),
     )
 
 
@@ -293,16 +297,23 @@ def _id(place: Place, header: Header | None) -> str | None:
     return next((id for id in (plain, place.name) if re.fullmatch(_ID, id)), None)
 
 
-def _is_plain(one: Open) -> bool:
-    return one.path is not None and not one.path[-1].endswith(".zstd")
-
-
 def _said(one: Open) -> list[str]:
     if one.path is None:
         return [f"transcript: {one.place.path} has none yet"]
-    if not _is_plain(one):
-        return [f"transcript: {os.path.join(one.place.root.path, *one.path)}: compressed, and not served"]
-    return []
+    unreadable = _unreadable(one)
+    return [f"transcript: {os.path.join(one.place.root.path, *one.path)}: {unreadable}"] if unreadable else []
+
+
+def _unreadable(one: Open) -> str | None:
+    """Return why a transcript is not read, by the format that its name or its first record says."""
+    named = re.fullmatch(_TRANSCRIPT, one.path[-1]) if one.path else None
+    said = one.header.version if one.header else 0
+    for version in (int(named[1] or 0) if named else 0, said):
+        if version not in VERSIONS:
+            return (
+                f"format {version} of dsh's transcripts is not known here; {VERSIONS[-1]} is the last that is"
+            )
+    return None
 
 
 def _session(one: Open, threads: tuple[Session, ...] = (), steps: tuple[str, ...] = ()) -> Session:
@@ -310,7 +321,8 @@ def _session(one: Open, threads: tuple[Session, ...] = (), steps: tuple[str, ...
         via=one.via,
         id=_id(one.place, one.header),
         cwd=one.header.cwd if one.header else None,
-        sources=(Source(one.place.root, one.path),) if one.path and _is_plain(one) else (),
+        sources=(Source(one.place.root, one.path),) if one.path else (),
+        unreadable=_unreadable(one),
         threads=threads,
         steps=steps,
     )

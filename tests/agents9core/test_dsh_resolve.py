@@ -8,6 +8,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agents9core.errors import Unreadable
 from agents9core.harness import dsh
 from agents9core.harness.dsh import parse_header, place_at
 from agents9core.process import OpenFile, ProcessTable
@@ -105,14 +106,28 @@ def test_the_session_whose_lock_it_holds(put, home, resolver, resolve):
     assert "transcript" in [row.name for row in entry.members()]
 
 
-def test_a_compressed_transcript_is_known_but_not_served(put, home, resolver, resolve):
+def test_a_compressed_transcript_is_served_inflated(put, home, resolver, resolve):
     place = home.session(A, "session.v4.jsonl.zstd")
     put(fds=[home.lock(place)])
     session = resolve()
-    assert (said(session), session.cwd, session.sources) == (("fd", A), "/srv/demo", ())
-    assert session.steps[-1] == f"transcript: {place}/session.v4.jsonl.zstd: compressed, and not served"
+    assert (said(session), session.cwd) == (("fd", A), "/srv/demo")
+    assert files(session) == [str(place / "session.v4.jsonl.zstd")]
     entry = build_tree(resolver).walk("active").walk("dsh").walk("801")
-    assert [row.name for row in entry.members()] == ["via", "session", "cwd", "started"]
+    names = [row.name for row in entry.members()]
+    assert names == ["via", "session", "cwd", "started", "transcript", "chat", "chat.md"]
+
+
+@pytest.mark.parametrize(("name", "version"), [("session.v5.jsonl.zstd", 4), ("session.v4.jsonl", 7)])
+def test_a_format_that_is_not_known_is_said_in_words(put, home, resolver, resolve, name, version):
+    place = home.session(A, name, version=version)
+    put(fds=[home.lock(place)])
+    words = f"format {max(5, version)} of dsh's transcripts is not known here; 4 is the last that is"
+    assert resolve().steps[-1] == f"transcript: {place}/{name}: {words}"
+    entry = build_tree(resolver).walk("active").walk("dsh").walk("801")
+    assert "transcript" in [row.name for row in entry.members()]
+    assert "chat.md" not in [row.name for row in entry.members()]
+    with pytest.raises(Unreadable, match=words):
+        entry.walk("chat").members()
 
 
 def test_trap_7_the_highest_format_counts_not_the_newest_file(put, home, resolve):

@@ -445,19 +445,18 @@ def test_omp_s_sessions(machine, root):
     assert names(session.walk("agents")) == ["Anna"]
 
 
-def test_dsh_s_sessions_with_a_transcript_that_is_served(machine, root):
+def test_dsh_s_sessions_with_a_transcript(machine, root):
     home = DshHome(machine.home / ".dsh")
     home.session("session-a", "session.v3.jsonl", cwd="/srv/demo", createdAt=1_790_000_000_000)
     home.session("session-b", "session.v4.jsonl.zstd")
     home.session("session-c", "session.v3.jsonl", origin="subagent")
     sessions = root.walk("sessions").walk("dsh")
-    assert names(sessions) == ["session-a"]
+    assert names(sessions) == ["session-a", "session-b"]
     session = sessions.walk("session-a")
-    assert names(session) == ["cwd", "started", "transcript"]
+    assert names(session) == ["cwd", "started", "transcript", "chat", "chat.md"]
     assert read(session.walk("started")) == b"2026-09-21T14:13:20Z\n"
-    for other in ("session-b", "session-c"):
-        with pytest.raises(NotFound):
-            sessions.walk(other)
+    with pytest.raises(NotFound):
+        sessions.walk("session-c")
 
 
 def test_of_two_dsh_sessions_of_one_name_the_first_project_s_counts(machine, root):
