@@ -25,6 +25,7 @@ from davserver.ninep.server import Server
 from davserver.ninep.shape import Owner
 from davserver.ps import anybody
 from davserver.server.http_server import HttpServer
+from davserver.server.inherited import take_inherited_sockets
 from davserver.unfit import Unfit
 
 if TYPE_CHECKING:
@@ -57,7 +58,9 @@ def serve(options: argparse.Namespace, root: Directory, say: Callable[[str], obj
     ninep = Server(root, _owner(), peers.admits)
     try:
         app = App(root, options.allow_host, passwords)
-        http = HttpServer(app, wanted, peers, passwords is not None, tls, options.allow_host)
+        http = HttpServer(
+            app, wanted, peers, passwords is not None, tls, options.allow_host, take_inherited_sockets()
+        )
         listeners = [_listen(ninep, address) for address in wanted_9p]
     except OSError as exc:
         print(f"agents9: cannot listen on {exc.filename}: {exc.strerror}", file=sys.stderr)

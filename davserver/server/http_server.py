@@ -120,13 +120,15 @@ class HttpServer(cheroot.wsgi.Server):
         hears_strangers: bool = False,
         tls: "TlsAdapter | None" = None,
         names: Iterable[str] = (),
+        inherited: Sequence[socket.socket] = (),
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         """Listen on every address, port 0 a free one. Clients wait until `start`.
 
         *hears_strangers*: read the bodies of clients that are not admitted, since the application may let
-        them in. *tls*: speak TLS. *names*: what the server is called beside localhost. Raises
-        OSError, the address its filename.
+        them in. *tls*: speak TLS. *names*: what the server is called beside localhost.
+        *inherited*: sockets that listen already, to be used for their addresses. Raises OSError, the address
+        its filename.
         """
         super().__init__(("127.0.0.1", 0), app, numthreads=1, request_queue_size=BACKLOG)
         self.gateway = Gateway
@@ -139,6 +141,7 @@ class HttpServer(cheroot.wsgi.Server):
         self.connections: set[Connection] = set()
         self.loop: Loop[Connection | Listener] = Loop()
         self.requests = self._connections = self.loop  # cheroot's pool and manager
+        self._inherited = inherited
         self._twins: set[Address] = set()
         """Loopback addresses that are held beside those of the other family that were asked for."""
         with contextlib.ExitStack() as undo:
@@ -212,6 +215,10 @@ class HttpServer(cheroot.wsgi.Server):
         return [self._listen(first, port, undo)]
 
     def _listen(self, host: str, port: int, undo: contextlib.ExitStack) -> socket.socket:
+        for held in self._inherited:
+            if held.getsockname()[:2] == (host, port):
+                undo.callback(held.close)
+                return held
         try:
             family, kind, protocol, _, address = socket.getaddrinfo(
                 host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

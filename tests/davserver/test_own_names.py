@@ -1,7 +1,10 @@
 """Both loopbacks are held; where another program holds one, the name localhost is not the server's."""
 
 import contextlib
+import os
 import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -10,6 +13,7 @@ from davserver.app import App
 from davserver.auth.peer_credentials import Peers
 from davserver.server import own_names
 from davserver.server.http_server import HttpServer
+from davserver.server.inherited import take_inherited_sockets
 from davserver.server.own_names import contested_names
 from tests.davserver.conftest import Client
 
@@ -102,3 +106,43 @@ def test_the_script_of_a_service_worker_takes_itself_away(serve):
         assert b"registration.unregister()" in reply.body
         assert client.get("/", Accept="text/html")["Clear-Site-Data"] == '"storage"'
         assert client.get("/version")["Clear-Site-Data"] is None
+
+
+ACTIVATED = """
+import os, sys
+os.environ["LISTEN_PID"] = str(os.getpid())
+os.execv(sys.executable, [sys.executable, "-m", "davserver", "serve", *sys.argv[1:]])
+"""
+
+
+def test_sockets_that_systemd_holds_are_used(tmp_path):
+    """As systemd does it: the sockets are descriptors 3 and 4, and listen before the server runs."""
+    with socket.create_server(("127.0.0.1", 0)) as ipv4:
+        port = ipv4.getsockname()[1]
+        with socket.create_server(("::1", port), family=socket.AF_INET6) as ipv6:
+            waiting = Client(("::1", port))
+            waiting.send(b"GET /version HTTP/1.0\r\nHost: localhost\r\n\r\n")
+            shell = f'exec 3<&{ipv4.fileno()} 4<&{ipv6.fileno()}; exec "$@"'
+            command = ["bash", "-c", shell, "sh", sys.executable, "-c", ACTIVATED, "--9p", "none"]
+            command += ["--proc", str(tmp_path), "--http", f"127.0.0.1:{port}"]
+            with subprocess.Popen(
+                command,
+                pass_fds=(ipv4.fileno(), ipv6.fileno()),
+                env={**os.environ, "LISTEN_FDS": "2", "PYTHONPATH": os.getcwd()},
+                stdout=subprocess.PIPE,
+                text=True,
+            ) as server:
+                try:
+                    assert server.stdout.readline() == f"http://127.0.0.1:{port}/\n"
+                    assert waiting.reply().status == 200
+                    assert ask(("127.0.0.1", port), f"localhost:{port}") == 200
+                finally:
+                    server.terminate()
+                    waiting.close()
+            assert server.returncode == 0
+
+
+def test_sockets_of_another_process_are_not_taken():
+    environ = {"LISTEN_PID": "1", "LISTEN_FDS": "2", "LISTEN_FDNAMES": "a:b", "HOME": "/"}
+    assert take_inherited_sockets(environ) == []
+    assert environ == {"HOME": "/"}
