@@ -136,7 +136,8 @@ class ClaudeWorld:
             ["claude", "x"],
         ]
         argv = words[command % len(words)]
-        self.proc.put(800 + number, argv[0], argv, start=START + where, environ=self.environ, cwd="/srv/demo")
+        start = START + 5 * where + command % 5  # another process is another (pid, start)
+        self.proc.put(800 + number, argv[0], argv, start=start, environ=self.environ, cwd="/srv/demo")
 
     def end(self, pid):
         if (self.proc.root / str(pid)).exists():
@@ -144,7 +145,7 @@ class ClaudeWorld:
 
     def open(self, number, where, holder):
         claude_transcript(self.home, "-srv-demo", f"s{where}", "user")
-        start = str(START + holder)
+        start = str(START + 5 * holder + where % 5)
         claude_record(self.home, 800 + number, sessionId=f"s{where}", procStart=start, spare=holder == 5)
 
     def lock(self, number, *_):
