@@ -15,6 +15,7 @@ from typing import NamedTuple
 from agents9core.errors import TreeError
 from agents9core.harness import node
 from agents9core.harness.dsh_chat import VERSIONS
+from agents9core.harness.programs import plain
 from agents9core.harness.threads import Held, Thread, choose
 from agents9core.lock import read_locks
 from agents9core.process import OpenFile, Process, ProcessTable
@@ -42,12 +43,12 @@ _SETTLED_NS = 80_000_000
 
 def owns(process: Process) -> bool:
     """Say whether a process is a dsh: node with the script `dsh`, or with the package's own."""
-    argv = process.argv() if process.comm in _COMMS else None
+    argv = process.argv() if plain(process.comm) in _COMMS else None
     if not argv or not node.is_interpreter(argv[0]):
         return False
     script = node.script(argv[1:])
     path, words = "".join(argv[1:][script : script + 1]), argv[1:][script + 1 :]
-    named = os.path.basename(path) == "dsh" or _PACKAGE in path
+    named = plain(path) == "dsh" or _PACKAGE in path
     return named and not (words and words[0] in _NO_SESSION)
 
 

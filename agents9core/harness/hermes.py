@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from agents9core.errors import TreeError
 from agents9core.harness import hermes_store
 from agents9core.harness.hermes_rows import DATABASE
+from agents9core.harness.programs import plain
 from agents9core.process import OpenFile, Process, ProcessTable, without_deleted
 from agents9core.session import Session, Source
 from agents9core.store import Root, parse_object, text_of
@@ -51,18 +52,19 @@ def owns(process: Process) -> bool:
     Started by its script it has the script's name. Not the terminal interface in front of one (node), nor
     another program of that name.
     """
-    argv = process.argv() if process.comm in _SCRIPTS or process.comm.startswith("python") else None
+    comm = plain(process.comm)
+    argv = process.argv() if comm in _SCRIPTS or comm.startswith("python") else None
     if not argv:
         return False
-    named = process.comm == "hermes"
+    named = comm == "hermes"
     words = argv[1:]
     if _is_python(argv[0]):
         script = next((at for at, word in enumerate(words) if not word.startswith("-")), len(words))
-        named |= os.path.basename("".join(words[script : script + 1])) in _SCRIPTS
+        named |= plain("".join(words[script : script + 1])) in _SCRIPTS
         words = words[script + 1 :]
     else:
         exe = process.exe()
-        named &= os.path.basename(argv[0]) == "hermes" and (exe is None or _is_python(exe))
+        named &= plain(argv[0]) == "hermes" and (exe is None or _is_python(exe))
     return named and not (words and words[0] in _NO_SESSION)
 
 

@@ -29,6 +29,7 @@ from agents9core.harness.omp_store import (
 )
 from agents9core.harness.omp_stored import StoredSessions
 from agents9core.harness.omp_terminal import Note, read_note, terminal_of
+from agents9core.harness.programs import plain
 from agents9core.harness.sharing import Wish, share_out
 from agents9core.harness.threads import Held, Key, Thread, choose
 from agents9core.process import OpenFile, Process, ProcessTable, without_deleted
@@ -53,7 +54,7 @@ _SLACK_NS = 2_000_000_000
 
 def owns(process: Process) -> bool:
     """Say whether a process is an omp with a session: no worker of one, no relay, no tool."""
-    argv = process.argv() if process.comm == "omp" else None
+    argv = process.argv() if plain(process.comm) == "omp" else None
     if not argv:
         return False
     arguments = _arguments(argv)

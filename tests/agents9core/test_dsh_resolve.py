@@ -68,6 +68,7 @@ def files(session):
         ("node", ["node", "/n/node_modules/@deepseek-ai/dsh/lib/bin.js", "web"]),
         ("node", ["node", "-r", "x.js", "/usr/bin/dsh", "--profile", "headless", "--json", "say --help"]),
         ("dsh", ["/usr/bin/node", "/usr/bin/dsh"]),
+        (".dsh-wrapped", ["/usr/bin/node", "/nix/store/a/bin/.dsh-wrapped"]),
     ],
 )
 def test_an_agent_is_recognised(proc, comm, argv):

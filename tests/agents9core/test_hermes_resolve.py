@@ -78,6 +78,12 @@ def entry(id_=A, pid=901, **more):
         ("hermes-acp", [PYTHON, "/opt/hermes/bin/hermes-acp"], None),
         ("hermes-agent", [PYTHON, "/opt/hermes/bin/hermes-agent"], None),
         ("hermes", [PYTHON, SCRIPT, "chat", "-q", "update"], None),
+        (
+            ".hermes-wrapped",
+            [PYTHON, "/nix/store/a/bin/.hermes-wrapped", "chat"],
+            "/nix/store/b/bin/python3.12",
+        ),
+        ("python3.12", ["python3.12", "/nix/store/a/bin/.hermes-wrapped"], None),
     ],
 )
 def test_an_agent_is_recognised(proc, comm, argv, exe):
