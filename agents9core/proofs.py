@@ -7,6 +7,7 @@ much to look at each time.
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from itertools import chain
 
 from agents9core.harness import HARNESSES, Prover
@@ -42,7 +43,7 @@ class Proofs:
         found = {}
         for process in self._due(processes, set().union(*claimed.values())):
             names = [
-                name for name in self._provers if process.pid in claimed[name] or _may_write(name, process)
+                name for name in self._provers if process.pid in claimed[name] or self._may(name, process)
             ]
             if name := next((name for name in names if self._shows(name, process)), None):
                 found[process.pid] = name
@@ -51,6 +52,9 @@ class Proofs:
     def of(self, process: Process) -> str | None:
         """Return the harness whose process one is shown to be."""
         return next((name for name in self._provers if self._shows(name, process)), None)
+
+    def _may(self, name: str, process: Process) -> bool:
+        return HARNESSES[name].may_show(process, partial(self._home_of, name, process))
 
     def _shows(self, name: str, process: Process) -> bool:
         if is_other(process.comm) or is_other((process.argv() or ("",))[0]) or is_other(process.exe() or ""):
@@ -70,7 +74,3 @@ class Proofs:
             or seen.get(process.pid) != shapes[process.pid]
             or self._speaks(process.comm)
         ]
-
-
-def _may_write(name: str, process: Process) -> bool:
-    return HARNESSES[name].writes_any(process)

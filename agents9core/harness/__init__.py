@@ -66,6 +66,10 @@ def _nobody(_process: Process) -> bool:
     return False
 
 
+def _shows_nothing(_process: Process, _home: Callable[[], str]) -> bool:
+    return False
+
+
 def _writes_none(_process: Process, _home: str) -> bool:
     return False
 
@@ -105,8 +109,8 @@ class Harness(NamedTuple):
     finder: Callable[[ProcessTable], Finder] = Unknown
     writes_below: Callable[[Process, str], bool] = _writes_none
     """Whether a process has a transcript below a home open for writing: then that one is its home."""
-    writes_any: Callable[[Process], bool] = _nobody
-    """Whether a process has what may be a transcript open for writing, wherever that lies."""
+    may_show: Callable[[Process, Callable[[], str]], bool] = _shows_nothing
+    """Whether a process may be shown to be one by what it has open, or by its home: a quick look."""
     reading: Reading | None = None
     """How its transcripts are read; None: they are not."""
     subagent_reading: Reading | None = None
@@ -130,6 +134,7 @@ HARNESSES: dict[str, Harness] = {
             ".claude",
             claude.owns,
             claude.Claude,
+            may_show=claude.may_show,
             reading=Reading(claude_chat.read, claude_chat.TITLES),
             subagent_reading=Reading(claude_chat.read_subagent),
             side_chain=claude_chat.SideChain,
@@ -143,7 +148,7 @@ HARNESSES: dict[str, Harness] = {
             codex_argv.owns,
             codex.Codex,
             writes_below=codex.writes_below,
-            writes_any=codex.writes_any,
+            may_show=codex.may_show,
             reading=Reading(codex_chat.read),
             subagent_reading=Reading(codex_chat.read),
             stores=(("sessions",), ("archived_sessions",)),

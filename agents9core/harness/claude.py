@@ -8,7 +8,7 @@ The registry outlives its process, so a record counts only for the process that 
 import os
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -49,6 +49,11 @@ def owns(process: Process) -> bool:
     names = (process.comm, argv[0], exe)
     named = any(plain(name) == "claude" or _is_installed(name) for name in names)
     return (named or _is_package_s(process, argv)) and parse_argv(arguments_of(argv)).holds != "no"
+
+
+def may_show(process: Process, home: Callable[[], str]) -> bool:
+    """Say whether a process's home has a record of its pid."""
+    return os.path.lexists(f"{home()}/sessions/{process.pid}.json")
 
 
 def arguments_of(argv: tuple[str, ...]) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ def writes_below(process: Process, home: str) -> bool:
     return any(file.writable() is not False for file in _open_rollouts(process) if _at(file, rollouts))
 
 
-def writes_any(process: Process) -> bool:
+def may_show(process: Process, _home: object) -> bool:
     """Say whether a process has what is named as a rollout open for writing."""
     return any(file.writable() for file in _open_rollouts(process))
 

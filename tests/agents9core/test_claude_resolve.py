@@ -219,6 +219,15 @@ def test_a_record_shows_a_claude_whatever_it_is_called(proc, home, argv):
         resolver.session(agent)
 
 
+def test_a_record_below_the_process_s_own_home_shows_one_though_no_other_does(proc, home):
+    proc.put(601, "odd", ["/opt/odd"], start=6010, environ={"HOME": str(home.parent)})
+    resolver = Resolver(str(proc.root))
+    assert resolver.agents("claude") == []
+    claude_record(home, 601, sessionId=ID, procStart="6010")
+    assert [agent.pid for agent in resolver.agents("claude")] == [601]
+    assert [agent.pid for agent in Resolver(str(proc.root)).agents("claude")] == [601]
+
+
 @pytest.mark.parametrize(
     "fields",
     [
