@@ -101,13 +101,13 @@ class RowReader(Reader[Record]):
 def _said(
     head: Head, reasoning: memoryview, content: memoryview, calls: memoryview
 ) -> tuple[list[Message], tuple[tuple[str, str], ...]]:
-    parts = _content(content)
+    parts, beginning = _content(content), bytes(content[:_LONGEST_MARK])
+    if head.role in ("user", "assistant") and beginning.startswith(SUMMARIES):
+        return _message("system", parts), ()
     match head.role:
         case "user":
-            if bytes(content[:_LONGEST_MARK]).startswith(_PROGRAM_WRITTEN):
-                is_summary = bytes(content[:_LONGEST_MARK]).startswith(SUMMARIES)
-                return _message("system", parts), () if is_summary else _BUSY
-            return _message("user", parts), _BUSY
+            role = "system" if beginning.startswith(_PROGRAM_WRITTEN) else "user"
+            return _message(role, parts), _BUSY
         case "assistant":
             called = _calls(calls)
             said = [*_message("thinking", _plain(reasoning)), *_message("assistant", parts), *called]

@@ -105,6 +105,14 @@ def test_what_the_program_says_in_the_users_role_is_system(tree, home, text):
     assert said(tree) == [("system", text)]
 
 
+@pytest.mark.parametrize("role", ["user", "assistant"])
+def test_a_summary_is_the_programs_in_whichever_role_it_stands(tree, home, role):
+    home.session(A)
+    home.row(A, "user", "one")
+    home.compress(A, [("user", "one"), (role, SUMMARY)])
+    assert said(tree) == [("user", "one"), ("system", SUMMARY)]
+
+
 def test_a_bracket_does_not_make_the_program_speak(tree, home):
     home.session(A)
     home.row(A, "user", "[CONTEXT] is what I mean")
