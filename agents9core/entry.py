@@ -166,6 +166,12 @@ class SeatDirectory(Directory):
         branches = [branch.make(seen) for name, branch in _BRANCHES.items() if seen.has(name)]
         return rows + present(branches)
 
+    def media_type_of(self, name: str) -> str:
+        return _MEDIA_TYPES.get(name) or super().media_type_of(name)
+
+
+_MEDIA_TYPES = {"transcript": TranscriptFile.media_type, "chat.md": MarkdownFile.media_type}
+
 
 def _asks_transcript(name: str) -> bool:
     """Whether a member of a seat is made from what its transcript says."""

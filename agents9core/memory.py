@@ -90,6 +90,10 @@ class MemoryDirectory(Directory):
     def members(self) -> Sequence[Row]:
         return self._rows()
 
+    def media_type_of(self, name: str) -> str:
+        node = (self._nodes or {}).get(name)
+        return node.media_type if isinstance(node, File) else super().media_type_of(name)
+
     def _rows(self) -> list[Row]:
         rows = []
         for name, node in list(self._present().items()):

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple
-from urllib.parse import quote_from_bytes
+from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from agents9core.chat import version_of
 from agents9core.errors import Denied, Gone, NotFound, Unavailable
@@ -108,7 +108,7 @@ class MirrorDirectory(Directory):
     def walk(self, name: str) -> Node:
         if name in self._ways():
             return MirrorDirectory(name, self._store, (*self._parts, name))
-        found = self._found().get(name)
+        found = self._member(name)
         if found is None:
             raise NotFound(name)
         root, parts = found.place
@@ -124,6 +124,23 @@ class MirrorDirectory(Directory):
             else:
                 rows.append(Row(name, _file_stat(looks[0], self._store.numbers)))
         return rows
+
+    def media_type_of(self, name: str) -> str:
+        return _media_type(name)
+
+    def _member(self, name: str) -> _Member | None:
+        """Return what the homes have under one name, without a look at any other."""
+        found: _Member | None = None
+        for root, parts in self._store.places(self._parts):
+            for on_disk in _names_on_disk(name):
+                try:
+                    look = root.look((*parts, on_disk))
+                except (NotFound, Denied):
+                    continue
+                if _may_be_shown(on_disk, look):
+                    found = found or _Member((root, (*parts, on_disk)), [])
+                    found.looks.append(look)
+        return found
 
     def _ways(self) -> list[str]:
         """Return the names that lead on to an allowed directory."""
@@ -156,7 +173,7 @@ class MirrorFile(File):
 
     def __init__(self, name: str, root: Root, parts: Parts, numbers: PathNumbers) -> None:
         self.name = name
-        self.media_type = _TYPES.get(os.path.splitext(name)[1], File.media_type)
+        self.media_type = _media_type(name)
         self._root = root
         self._parts = parts
         self._numbers = numbers
@@ -211,6 +228,20 @@ class MirrorReader(Reader):
 def _file_stat(look: FileStat, numbers: PathNumbers) -> Stat:
     version = version_of(look.size, look.mtime_ns, look.ctime_ns)
     return Stat(numbers.block("file", look.identity), version, False, look.size, look.mtime_ns)
+
+
+def _media_type(name: str) -> str:
+    return _TYPES.get(os.path.splitext(name)[1], File.media_type)
+
+
+def _names_on_disk(shown: str) -> list[str]:
+    """Return the names that are shown as *shown*; see `shown_name`."""
+    names = [shown]
+    if "%" in shown:
+        odd = os.fsdecode(unquote_to_bytes(shown))
+        if odd != shown and shown_name(odd) == shown:
+            names.append(odd)
+    return names
 
 
 def shown_name(name: str) -> str:

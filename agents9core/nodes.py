@@ -57,6 +57,10 @@ class FixedDirectory(Directory):
     def members(self) -> Sequence[Row]:
         return present(self._nodes.values())
 
+    def media_type_of(self, name: str) -> str:
+        node = self._nodes.get(name)
+        return node.media_type if isinstance(node, File) else super().media_type_of(name)
+
 
 class LookedDirectory(Directory):
     """A directory whose members are looked for anew at each listing, and whose look is made from them."""

@@ -55,3 +55,23 @@ class Lately(Generic[Key, Value]):
         if place is not None:
             self.put({key: place})
         return place
+
+
+class Expiring(Generic[Key, Value]):
+    """Values that serve for so many seconds, up to so many of them. May be used from several threads."""
+
+    def __init__(self, seconds: float, most: int) -> None:
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._values: Remembered[Key, tuple[float, Value]] = Remembered(most)
+
+    def get(self, key: Key) -> Value | None:
+        """Return the value, None where there is none or its time is over."""
+        with self._lock:
+            until, value = self._values.get(key, (0.0, None))
+        return value if time.monotonic() < until else None
+
+    def put(self, key: Key, value: Value) -> None:
+        """Let *value* serve from now on."""
+        with self._lock:
+            self._values[key] = (time.monotonic() + self._seconds, value)

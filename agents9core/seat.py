@@ -8,19 +8,25 @@ import threading
 import time
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from agents9core.errors import Gone, Malformed, NotFound, Unreadable
 from agents9core.identity import PathNumbers
 from agents9core.record import Read
+from agents9core.remembered import Expiring
 from agents9core.session import Session
 from agents9core.transcript import Transcript, Transcripts, Visit
 from agents9core.watching import Watching
 
 VISITS_KEPT = 8
 """Visits that a request keeps open. It needs one; a listing of many agents must not hold all their files."""
+
+
+SUBAGENTS_SECONDS = 0.05
+"""How long the subagents that were found serve: a listing of hundreds asks for each of them."""
+SUBAGENTS_KEPT = 64
 
 
 class Reading(NamedTuple):
@@ -39,6 +45,10 @@ class Desk:
         self.transcripts = transcripts
         self.watching = Watching()
         self.request = Request()
+        self.subagents: Expiring[tuple[object, ...], tuple[Session, Mapping[str, Session]]] = Expiring(
+            SUBAGENTS_SECONDS, SUBAGENTS_KEPT
+        )
+        """Of seats: the session that was asked for its subagents, and those."""
 
     def one_request(self) -> AbstractContextManager[object]:
         """Keep each visit until the end, and answer the next one to the same seat from it."""
@@ -133,6 +143,25 @@ class Seat(ABC):
             return None
         self._last = (min(until, visit.until), weakref.ref(visit))
         return visit
+
+
+class Children(Mapping[str, Seat]):
+    """Seats by name, each made when it is asked for: one of hundreds costs no more than one of few."""
+
+    def __init__(self, names: Mapping[str, object], make: Callable[[str], Seat]) -> None:
+        self._names = names
+        self._make = make
+
+    def __getitem__(self, name: str) -> Seat:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._make(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 class Held(NamedTuple):

@@ -8,7 +8,7 @@ from agents9core.errors import Gone
 from agents9core.harness import HARNESSES, Harness
 from agents9core.kept import KeptSessions
 from agents9core.resolver import Agent, Resolver
-from agents9core.seat import Desk, Reading, Seat
+from agents9core.seat import Children, Desk, Reading, Seat
 from agents9core.session import Session, side_chain
 from agents9core.transcript import Visit
 
@@ -25,13 +25,24 @@ class _HarnessSeat(Seat):
     def _subagents(self) -> Mapping[str, Session]:
         """Return the subagents that have files of their own, by name. Raises Gone."""
 
+    def _found_subagents(self) -> Mapping[str, Session]:
+        """Return the subagents; an answer serves for a moment, for hundreds of questions. Raises Gone."""
+        session = self.session()
+        known = self.desk.subagents.get(self.key)
+        if known is None or known[0] != session:
+            known = session, self._subagents()
+            self.desk.subagents.put(self.key, known)
+        return known[1]
+
     def subagents(self, chains: Iterable[str]) -> Mapping[str, Seat]:
-        reading = self._harness.subagent_reading
-        seats: dict[str, Seat] = {
-            name: ChildSeat(self, "agents", name, session.id, self._subagents, reading, SUBAGENT)
-            for name, session in self._subagents().items()
-        }
-        return seats | {chain: self._side_chain(chain, self.session()) for chain in chains}
+        found, reading = self._found_subagents(), self._harness.subagent_reading
+
+        def make(name: str) -> Seat:
+            if name not in found:
+                return self._side_chain(name, self.session())
+            return ChildSeat(self, "agents", name, found[name].id, self._found_subagents, reading, SUBAGENT)
+
+        return Children(dict.fromkeys((*found, *chains)), make)
 
     def _side_chain(self, chain: str, session: Session) -> Seat:
         read = self._harness.side_chain

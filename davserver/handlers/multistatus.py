@@ -28,7 +28,7 @@ _ESCAPED = dict.fromkeys(_NOT_XML, "\ufffd") | str.maketrans(
 LONGEST_NAMES = 8192
 """Characters of the names that are asked for, namespaces included: each of many responses has them."""
 
-MediaTypeOf = Callable[[str], str | None]
+MediaTypeOf = Callable[[str], str]
 
 
 class TooLong(Exception):
@@ -51,14 +51,13 @@ class Template:
         return self._response(href, row, media_type, now).encode()
 
     def responses(self, base: str, rows: Columns, media_type_of: MediaTypeOf | None, now: int) -> bytes:
-        """Return the responses of members of the collection at *base*; one that has gone has none."""
+        """Return the responses of members of the collection at *base*."""
         written = []
         for name, *values in zip(*rows, strict=True):
             stat = Stat(*values)
             href = base + quoted(name) + ("/" if stat.is_dir else "")
             media_type = media_type_of(name) if media_type_of and not stat.is_dir else ""
-            if media_type is not None:
-                written.append(self._response(href, Row(name, stat), media_type, now))
+            written.append(self._response(href, Row(name, stat), media_type, now))
         return "".join(written).encode()
 
     def of_messages(self, base: str) -> "MessageTemplate":

@@ -5,7 +5,7 @@ section 9.1 lets a server refuse it with `propfind-finite-depth`.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element, ParseError
@@ -13,7 +13,6 @@ from xml.etree.ElementTree import Element, ParseError
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
-from agents9core.errors import TreeError
 from agents9core.node import Chat, Directory, File, Node, Row
 from davserver.handlers.multistatus import DECLARATION, LIVE, LONGEST_NAMES, Template, TooLong
 from davserver.handlers.pieces import Pieces
@@ -133,22 +132,10 @@ def _members(
         messages = template.of_messages(base)
         write = partial(messages.responses, now=now)
         return pieces.of(directory.members(), 0, messages.text, write)
-    media_type_of = _member_media_types(directory) if template.wants_media_type else None
+    media_type_of = directory.media_type_of if template.wants_media_type else None
     members = slices(directory.members())
     return (template.responses(base, rows, media_type_of, now) for rows in members)
 
 
 def _media_type(node: Node) -> str:
     return node.media_type if isinstance(node, File) else ""
-
-
-def _member_media_types(directory: Directory) -> Callable[[str], str | None]:
-    """Return how to find a member's media type, which rows do not hold; None is a member that has gone."""
-
-    def look(name: str) -> str | None:
-        try:
-            return _media_type(directory.walk(name))
-        except TreeError:
-            return None
-
-    return look

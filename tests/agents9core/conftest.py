@@ -4,6 +4,7 @@ import pytest
 from hypothesis import settings
 
 from agents9core import resolver as resolver_module
+from agents9core import seat
 from agents9core.harness import claude_places
 from agents9core.resolver import Resolver
 from tests.agents9core.fakeproc import FakeProc
@@ -25,6 +26,7 @@ def every_look_is_fresh(monkeypatch, request):
     monkeypatch.setattr(resolver_module, "REUSE_SECONDS", -1)
     monkeypatch.setattr(resolver_module, "_SCAN_SHARE", 0)
     monkeypatch.setattr(claude_places, "LOOK_SECONDS", -1)
+    monkeypatch.setattr(seat, "SUBAGENTS_SECONDS", -1)
     if "counts_looks" in request.fixturenames:
         return
     real = Resolver.session

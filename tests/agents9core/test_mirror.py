@@ -8,6 +8,7 @@ import pytest
 from agents9core.errors import Gone, NotFound
 from agents9core.identity import PathNumbers
 from agents9core.mirror import MirrorDirectory, Store
+from agents9core.store import Root
 
 SESSION = "projects/-srv/0d0f6c1e.jsonl"
 
@@ -209,3 +210,16 @@ def test_a_percent_sign_in_a_name_stays(home, mirror):
 def test_listings_and_members_agree(mirror):
     for row in mirror.members():
         assert mirror.walk(row.name).stat() == row.stat
+
+
+@pytest.mark.parametrize("count", [10, 1000])
+def test_a_walk_looks_at_the_one_name_that_it_is_asked_for(home, mirror, monkeypatch, count):
+    place = home / "projects" / "many"
+    place.mkdir(parents=True)
+    for number in range(count):
+        (place / f"{number}.jsonl").write_text("{}\n")
+    directory = walk(mirror, "projects/many")
+    monkeypatch.setattr(Root, "entries", lambda *_: pytest.fail("a walk lists nothing"))
+    assert directory.walk("7.jsonl").stat().length == 3
+    with pytest.raises(NotFound):
+        directory.walk("missing.jsonl")

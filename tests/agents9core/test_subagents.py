@@ -5,9 +5,11 @@ import json
 import pytest
 
 from agents9core import resolver as resolver_module
+from agents9core import seat
 from agents9core.errors import Gone, NotFound
 from agents9core.harness import codex
 from agents9core.resolver import Resolver
+from agents9core.store import Root
 from agents9core.tree import build_tree
 from tests.e2e.machine import SESSION, STAMP, THREAD, Machine, claude_line
 
@@ -20,6 +22,7 @@ GRANDCHILD = "01a19bb3-9533-7000-8000-0000000000c4"
 def _every_look_is_fresh(monkeypatch):
     monkeypatch.setattr(resolver_module, "REUSE_SECONDS", -1)
     monkeypatch.setattr(codex, "SUBAGENTS_SECONDS", -1)
+    monkeypatch.setattr(seat, "SUBAGENTS_SECONDS", -1)
 
 
 @pytest.fixture
@@ -267,3 +270,31 @@ def test_a_process_with_several_threads_lists_them(machine, codex_entry):
     assert names(threads.walk(SECOND)) == ["cwd", "transcript", "chat", "chat.md"]
     assert threads.walk(SECOND).walk("cwd").open().read(0, 99) == b"/srv/other\n"
     assert names(threads.walk(THREAD).walk("chat")) == ["00000000-user"]
+
+
+def looks_of(action, monkeypatch):
+    """Return how many files are looked at while *action* runs."""
+    looked = []
+    look = Root.look
+    monkeypatch.setattr(Root, "look", lambda root, path: looked.append(path) or look(root, path))
+    action()
+    return len(looked)
+
+
+@pytest.mark.parametrize("count", [10, 100])
+def test_a_listing_of_subagents_looks_at_each_a_few_times(machine, monkeypatch, count):
+    monkeypatch.setattr(seat, "SUBAGENTS_SECONDS", 60)
+    for number in range(count):
+        claude_agent(machine, f"{SESSION}/subagents/agent-a{number:07x}.jsonl")
+    agents = build_tree(Resolver(str(machine.proc))).walk("active").walk("claude").walk("601").walk("agents")
+    assert looks_of(agents.members, monkeypatch) <= 3 * count + 10
+    assert len(agents.members()) == count
+
+
+def test_a_walk_to_one_of_many_subagents_looks_at_few(machine, monkeypatch):
+    monkeypatch.setattr(seat, "SUBAGENTS_SECONDS", 60)
+    for number in range(100):
+        claude_agent(machine, f"{SESSION}/subagents/agent-a{number:07x}.jsonl")
+    agents = build_tree(Resolver(str(machine.proc))).walk("active").walk("claude").walk("601").walk("agents")
+    agents.members()
+    assert looks_of(lambda: agents.walk("a0000007").stat(), monkeypatch) <= 10

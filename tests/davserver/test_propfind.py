@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents9core.memory import MemoryChat, MemoryDirectory, MemoryFile
-from agents9core.node import Row
 from davserver.handlers.multistatus import LIVE
 from davserver.handlers.propfind import Asked, parse_asked
 from davserver.http.environ import MAX_BODY_BYTES
@@ -237,13 +236,16 @@ def test_a_listing_too_large_is_said_before_it_begins(client, tree):
     assert propfind(client, "/full/", depth="0").status == 207
 
 
-def test_members_that_go_meanwhile_are_left_out(client, tree):
-    class Fading(MemoryDirectory):
-        def members(self):
-            return [*super().members(), Row("gone", MemoryFile("gone").stat())]
+def test_a_listing_is_one_look_and_walks_to_no_member(client, tree):
+    class Listed(MemoryDirectory):
+        def walk(self, name):
+            raise AssertionError("a member of a listing is not walked to")
 
-    tree.add(Fading("fading", [MemoryFile("stays")]))
-    assert list(multistatus(propfind(client, "/fading/", depth="1"))) == ["/fading/", "/fading/stays"]
+    tree.add(Listed("listed", [MemoryFile("a.jsonl", b"x", 0, "application/x-ndjson"), MemoryFile("b")]))
+    listed = multistatus(propfind(client, "/listed/", depth="1"))
+    assert list(listed) == ["/listed/", "/listed/a.jsonl", "/listed/b"]
+    types = [listed[href][DAV + "getcontenttype"][1] for href in ("/listed/a.jsonl", "/listed/b")]
+    assert types == ["application/x-ndjson", "text/plain; charset=utf-8"]
 
 
 def test_a_chunked_body_is_read(client):
