@@ -8,13 +8,13 @@ import xxhash
 
 from agents9core.errors import Denied, Gone, NotFound, TooLarge, Unavailable, Unreadable
 from agents9core.identity import LEAVES
-from agents9core.index import CAP, ChatIndex, Place
+from agents9core.index import CAP, ChatIndex, MessageLocation
 from agents9core.node import Chat, Columns, File, Messages, Node, Reader, Row, Stat
 from agents9core.record import read_object
-from agents9core.render import Piece, make, piece_at, render
-from agents9core.seat import Held, Seat
+from agents9core.render import Segment, make, piece_at, render
+from agents9core.seat import PinnedTranscript, Seat
 from agents9core.statx import FileStat
-from agents9core.transcript import OpenFile, Visit
+from agents9core.transcript import OpenSource, Visit
 
 _TRANSCRIPT_LEAF = LEAVES - 1
 _DIGITS = 8
@@ -73,7 +73,7 @@ class ChatDirectory(Chat):
 
     name = "chat"
 
-    def __init__(self, seat: Seat, held: Held | None, session: str | None) -> None:
+    def __init__(self, seat: Seat, held: PinnedTranscript | None, session: str | None) -> None:
         """*held*: None while *session*, which the seat is in, has no transcript yet."""
         self._seat = seat
         self._held = held
@@ -136,7 +136,7 @@ class ChatDirectory(Chat):
 class MessageFile(File):
     """One message."""
 
-    def __init__(self, name: str, held: Held, number: int, id_: int) -> None:
+    def __init__(self, name: str, held: PinnedTranscript, number: int, id_: int) -> None:
         self.name = name
         self._held = held
         self._number = number
@@ -169,7 +169,7 @@ def chat_index(visit: Visit, id_: int = -1) -> ChatIndex:
     return visit.index
 
 
-def rendered(visit: Visit, index: ChatIndex, place: Place) -> bytes:
+def rendered(visit: Visit, index: ChatIndex, place: MessageLocation) -> bytes:
     """Read a message's object again and render it. Raises Gone where it is not what it was."""
     record = read_object(visit.read(place.at, place.length), index.read)
     if record is None or place.nth >= len(record.messages):
@@ -183,7 +183,7 @@ def rendered(visit: Visit, index: ChatIndex, place: Place) -> bytes:
 class ShortReader(Reader):
     """The bytes of a message whose object is at most a mebibyte: held whole once one was asked for."""
 
-    def __init__(self, held: Held, visit: Visit, place: Place) -> None:
+    def __init__(self, held: PinnedTranscript, visit: Visit, place: MessageLocation) -> None:
         """*visit*: that of now, whose files are held open until the bytes were read."""
         self._held = held
         self._place = place
@@ -209,7 +209,7 @@ class ShortReader(Reader):
 class LongReader(Reader):
     """The bytes of a message in a longer object: one piece is held, so reading on is linear."""
 
-    def __init__(self, held: Held, place: Place, pieces: list[Piece]) -> None:
+    def __init__(self, held: PinnedTranscript, place: MessageLocation, pieces: list[Segment]) -> None:
         self._held = held
         self._place = place
         self._pieces = pieces
@@ -228,18 +228,18 @@ class LongReader(Reader):
             raise Gone("the transcript was rewritten")
         return data
 
-    def _make(self, visit: Visit, piece: Piece) -> None:
-        self._start = piece.start
-        self._made = piece_bytes(visit, self._place, piece)
+    def _make(self, visit: Visit, segment: Segment) -> None:
+        self._start = segment.start
+        self._made = piece_bytes(visit, self._place, segment)
 
 
-def piece_bytes(visit: Visit, place: Place, piece: Piece) -> bytes:
+def piece_bytes(visit: Visit, place: MessageLocation, segment: Segment) -> bytes:
     """Return the bytes of a piece of a message. Raises Gone where they are not what they were."""
-    if not piece.length:
-        return piece.literal
-    source = visit.read(place.at + piece.at, piece.length)
+    if not segment.length:
+        return segment.literal
+    source = visit.read(place.at + segment.at, segment.length)
     try:
-        return make(piece.how, source)
+        return make(segment.how, source)
     except ValueError as error:
         raise Gone("the transcript was rewritten") from error
 
@@ -250,7 +250,7 @@ class TranscriptFile(File):
     name = "transcript"
     media_type = "application/x-ndjson"
 
-    def __init__(self, held: Held) -> None:
+    def __init__(self, held: PinnedTranscript) -> None:
         self._held = held
 
     def stat(self) -> Stat:
@@ -267,7 +267,7 @@ def transcript_stat(visit: Visit) -> Stat:
     return Stat(visit.number + _TRANSCRIPT_LEAF, version, False, file.size, file.mtime_ns)
 
 
-def _tail(file: OpenFile, offset: int, count: int) -> bytes:
+def _tail(file: OpenSource, offset: int, count: int) -> bytes:
     if offset >= file.stat.size:
         return b""
     try:
@@ -279,7 +279,7 @@ def _tail(file: OpenFile, offset: int, count: int) -> bytes:
 class TranscriptReader(Reader):
     """Reads through to the file, which may grow meanwhile."""
 
-    def __init__(self, held: Held, promised: int) -> None:
+    def __init__(self, held: PinnedTranscript, promised: int) -> None:
         self._held = held
         self._promised = promised
 

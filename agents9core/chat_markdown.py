@@ -10,10 +10,10 @@ from agents9core import markdown
 from agents9core.chat import chat_index, piece_bytes, rendered
 from agents9core.errors import Gone
 from agents9core.identity import LEAVES
-from agents9core.index import ChatIndex, Place
+from agents9core.index import ChatIndex, MessageLocation
 from agents9core.node import File, Reader, Stat
-from agents9core.render import Piece, piece_at
-from agents9core.seat import Held
+from agents9core.render import Segment, piece_at
+from agents9core.seat import PinnedTranscript
 from agents9core.transcript import Visit
 
 _MARKDOWN_LEAF = LEAVES - 2
@@ -25,7 +25,7 @@ class MarkdownFile(File):
     name = "chat.md"
     media_type = "text/markdown; charset=utf-8"
 
-    def __init__(self, held: Held) -> None:
+    def __init__(self, held: PinnedTranscript) -> None:
         self._held = held
 
     def stat(self) -> Stat:
@@ -48,7 +48,7 @@ def markdown_stat(visit: Visit, index: ChatIndex) -> Stat:
 class MarkdownReader(Reader):
     """Renders sections as they are read. The last one made is held, so reading on is linear."""
 
-    def __init__(self, held: Held) -> None:
+    def __init__(self, held: PinnedTranscript) -> None:
         self._held = held
         self._start = 0
         self._made = b""
@@ -92,18 +92,18 @@ def section_part(visit: Visit, index: ChatIndex, offset: int) -> tuple[int, byte
 
 
 def _piece_part(
-    visit: Visit, place: Place, pieces: list[Piece], within: int, is_prose: bool
+    visit: Visit, place: MessageLocation, pieces: list[Segment], within: int, is_prose: bool
 ) -> tuple[int, bytes]:
     """Return the piece that holds the byte at *within* of a section's text, and where it begins."""
     if not is_prose:
-        piece = piece_at(pieces, within)
-        return piece.start, piece_bytes(visit, place, piece)
-    number = bisect_right(pieces, within, key=lambda piece: piece.start + piece.forged) - 1
-    piece = pieces[number]
+        segment = piece_at(pieces, within)
+        return segment.start, piece_bytes(visit, place, segment)
+    number = bisect_right(pieces, within, key=lambda segment: segment.start + segment.forged) - 1
+    segment = pieces[number]
     following = bytearray()
     for other in pieces[number + 1 :]:
         if len(following) >= markdown.LOOKAHEAD:
             break
         following += piece_bytes(visit, place, other)
-    made = markdown.escaped(piece_bytes(visit, place, piece), piece.at_line, bytes(following))
-    return piece.start + piece.forged, made
+    made = markdown.escaped(piece_bytes(visit, place, segment), segment.at_line, bytes(following))
+    return segment.start + segment.forged, made

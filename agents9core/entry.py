@@ -12,7 +12,7 @@ from agents9core.errors import Denied, Gone, NotFound, Unavailable
 from agents9core.facts import BY_NAME, LEAVES, Leaf, Look, line
 from agents9core.node import Directory, File, Node, Reader, Row, Stat
 from agents9core.nodes import TextReader, listing_stat, present
-from agents9core.seat import Held, Reading, Seat
+from agents9core.seat import PinnedTranscript, Reading, Seat
 from agents9core.session import Session
 from agents9core.transcript import Visit
 
@@ -61,11 +61,13 @@ class Glance(msgspec.Struct, frozen=True, dict=True):
         return self.seat.desk.numbers.block("entry", self.seat.key)
 
     @property
-    def held(self) -> Held | None:
+    def held(self) -> PinnedTranscript | None:
         """The seat's transcript, for a node to hold."""
-        return Held(self.seat, self.visit.transcript, self.visit.generation) if self.visit else None
+        return (
+            PinnedTranscript(self.seat, self.visit.transcript, self.visit.generation) if self.visit else None
+        )
 
-    def must_hold(self) -> Held:
+    def must_hold(self) -> PinnedTranscript:
         """Return the seat's transcript. Raises Gone where there is none."""
         if self.held is None:
             raise Gone("there is no transcript")

@@ -14,7 +14,7 @@ import msgspec
 from agents9core.kinds import PROSE_KINDS, Kinds
 from agents9core.markdown import section_mark
 from agents9core.record import LITERAL, NOTHING, Message, Part, Read, Record, Span, find_records, time_ns
-from agents9core.render import Extent, Measure, Piece, cut, measure
+from agents9core.render import Extent, Measure, Segment, cut, measure
 
 CAP = 1 << 18
 """Messages an index holds; a chat with more says so."""
@@ -30,11 +30,11 @@ _FACT = 4096
 """Characters of a fact that are kept: no file of one shows more."""
 
 
-_News: TypeAlias = tuple[list[Message], int, int, int]
+NewMessages: TypeAlias = tuple[list[Message], int, int, int]
 """Messages of one object: when they were written, where the object stands, and how long it is."""
 
 
-class Place(NamedTuple):
+class MessageLocation(NamedTuple):
     """Where a message stands."""
 
     at: int
@@ -45,7 +45,7 @@ class Place(NamedTuple):
     """Which of the object's messages it is."""
     size: int
     """Bytes that it renders to."""
-    pieces: list[Piece] | None
+    pieces: list[Segment] | None
     """How to read it when its object is long."""
 
 
@@ -69,7 +69,7 @@ class ChatIndex:
         """Bytes of the chat as one Markdown file."""
         self._kinds = Kinds()
         self._uids: set[int] = set()
-        self._pieces: dict[int, list[Piece]] = {}
+        self._pieces: dict[int, list[Segment]] = {}
         self._piece_count = 0
         self._clock = birth_ns
         self._starts_at: int | None = None
@@ -148,9 +148,11 @@ class ChatIndex:
         if len(self.skipped_at) < _SKIPS_KEPT:
             self.skipped_at.append(at)
 
-    def place(self, id_: int) -> Place:
+    def place(self, id_: int) -> MessageLocation:
         """Return where message *id_* stands. Raises IndexError."""
-        return Place(self._at[id_], self._length[id_], self._nth[id_], self._size[id_], self._pieces.get(id_))
+        return MessageLocation(
+            self._at[id_], self._length[id_], self._nth[id_], self._size[id_], self._pieces.get(id_)
+        )
 
     def kind(self, id_: int) -> str:
         """Return what message *id_* is called. Raises IndexError."""
@@ -197,7 +199,7 @@ class ChatIndex:
     def _add(self, records: list[Record], spans: Sequence[Span], at: int, measured: Measure) -> None:
         self._append(self._news(records, spans, at), measured)
 
-    def _news(self, records: list[Record], spans: Sequence[Span], at: int) -> list[_News]:
+    def _news(self, records: list[Record], spans: Sequence[Span], at: int) -> list[NewMessages]:
         """Take what records say besides their messages, and return those that have messages to show.
 
         This and `_append` are loops over all that a chunk says, in local names, for speed.
@@ -225,7 +227,7 @@ class ChatIndex:
         self._clock = clock
         return news
 
-    def _append(self, news: list[_News], measured: Measure) -> None:
+    def _append(self, news: list[NewMessages], measured: Measure) -> None:
         kinds, frames, end, newest_ns = self._kinds, self._kinds.frames, self.markdown_size, self.newest_ns
         add_at, add_length, add_nth = self._at.append, self._length.append, self._nth.append
         add_kind, add_time, add_size = self._kind.append, self._time.append, self._size.append
@@ -255,10 +257,10 @@ class ChatIndex:
                 add_end(end)
         self.markdown_size, self.newest_ns = end, newest_ns
 
-    def _keep(self, pieces: list[Piece]) -> None:
+    def _keep(self, pieces: list[Segment]) -> None:
         self._pieces[len(self)] = pieces
         self._piece_count += len(pieces)
 
     def _add_notice(self, text: str) -> None:
-        self._keep([Piece(0, LITERAL, 0, 0, text.encode())])
+        self._keep([Segment(0, LITERAL, 0, 0, text.encode())])
         self._append([([Message("system", [Part(LITERAL, text.encode())])], self._clock, 0, 0)], measure)

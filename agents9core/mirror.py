@@ -35,7 +35,7 @@ _TYPES = {".jsonl": "application/x-ndjson", ".json": "application/json", ".zst":
 Parts = tuple[str, ...]
 
 
-class Store(NamedTuple):
+class MirroredStore(NamedTuple):
     """What is mirrored: the directories *allowed* below each of *homes*, by a *name* of its own."""
 
     name: str
@@ -94,7 +94,7 @@ class _Member(NamedTuple):
 class MirrorDirectory(Directory):
     """A directory of a store; its time is its own."""
 
-    def __init__(self, name: str, store: Store, parts: Parts = ()) -> None:
+    def __init__(self, name: str, store: MirroredStore, parts: Parts = ()) -> None:
         self.name = name
         self._store = store
         self._parts = parts

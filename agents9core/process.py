@@ -28,7 +28,7 @@ _BTIME_SECONDS = 10
 """How long a reading of the boot time is used before it is checked against the clock again."""
 
 
-class OpenFile(NamedTuple):
+class OpenDescriptor(NamedTuple):
     """One descriptor of a process."""
 
     link: str
@@ -116,14 +116,14 @@ class Process(NamedTuple):
         pids = re.search(rb"^NSpid:\s+([\d\t ]+)$", status or b"", re.MULTILINE)
         return tuple(map(int, pids[1].split())) if pids else ()
 
-    def open_files(self) -> Iterator[OpenFile] | None:
+    def open_files(self) -> Iterator[OpenDescriptor] | None:
         """Return the descriptors whose links can be read, or None where they may not even be listed."""
         try:
             numbers = os.listdir(f"{self.directory}/fd")
         except OSError:
             return None
         links = (f"{self.directory}/fd/{number}" for number in numbers)
-        return (OpenFile(link, target) for link in links if (target := _link(link)) is not None)
+        return (OpenDescriptor(link, target) for link in links if (target := _link(link)) is not None)
 
     def real_uid(self) -> int | None:
         """Return whose process it is; `stat` of its directory would not say it for every process."""
@@ -199,7 +199,7 @@ class ProcessTable:
         return seconds
 
 
-class Stat(NamedTuple):
+class ProcessStat(NamedTuple):
     """The fields of `/proc/<pid>/stat` that are used."""
 
     comm: str
@@ -211,14 +211,14 @@ class Stat(NamedTuple):
     parent: int
 
 
-def parse_stat(line: bytes) -> Stat | None:
+def parse_stat(line: bytes) -> ProcessStat | None:
     """Parse a `stat` line, None where it is none. comm may hold `) `: the last parenthesis ends it."""
     opening, closing = line.find(b"("), line.rfind(b")")
     fields = line[closing + 1 :].split()
     if not 0 <= opening < closing or len(fields) < 20 or not fields[19].isdigit():
         return None
     shown = len(fields) >= 49 and fields[23] not in _HIDDEN
-    return Stat(
+    return ProcessStat(
         comm=os.fsdecode(line[opening + 1 : closing]),
         state=fields[0].decode("ascii", "replace"),
         start=int(fields[19]),

@@ -1,6 +1,6 @@
 """From a line of a transcript to the messages in it: what every harness's reader shares.
 
-A harness gives a `Reader`: what reads one JSON object, and many lines at once where each is one. This
+A harness gives a `RecordDecoder`: what reads one JSON object, and many lines at once where each is one. This
 module finds the objects on a line, also on a damaged one (DESIGN section 4, "Damage"): a BOM, NULs and
 blanks before an object are skipped, glued objects are read one after the other, and what a strict
 parser refuses is mended and tried once more before it counts as skipped.
@@ -90,7 +90,7 @@ class Reads(Protocol[Said]):
         """*raw*: take each text as the JSON string that stands in *data*; else as what that says, mostly."""
 
 
-class Reader(Generic[Said]):
+class RecordDecoder(Generic[Said]):
     """Reads records in either of two ways that say the same."""
 
     def __init__(
@@ -98,7 +98,7 @@ class Reader(Generic[Said]):
         decoded: type[msgspec.Struct],
         as_raw: type[msgspec.Struct],
         say: Callable[[Any], Said | None],
-        other: "Reader[Said] | None" = None,
+        other: "RecordDecoder[Said] | None" = None,
         slot_bytes: Callable[[bytes], int] = lambda _beginning: 0,
     ) -> None:
         """*say*: from a struct to what it says; None: ask *other*. Of the two structs:
@@ -170,7 +170,7 @@ class Reader(Generic[Said]):
             return None
 
 
-Read: TypeAlias = Reader[Record]
+Read: TypeAlias = RecordDecoder[Record]
 
 
 _NOTHING = re.compile(rb"[\x00 \t\r]*+(?:\xef\xbb\xbf[\x00 \t\r]*+)?")

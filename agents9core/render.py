@@ -2,7 +2,7 @@
 
 Each part stands on a line of its own: a newline is added where the text lacks one, and an empty part
 shows nothing. `measure` and `render` are two views of this rule; a message that stands in a long
-object is cut into `Piece`s, so that reading it holds one piece in memory and begins anywhere.
+object is cut into `Segment`s, so that reading it holds one piece in memory and begins anywhere.
 
 Pure: bytes in, bytes out.
 """
@@ -66,7 +66,7 @@ Measure: TypeAlias = Callable[[list[Part], bool], Extent]
 """`measure`, or what does the same."""
 
 
-class Piece(NamedTuple):
+class Segment(NamedTuple):
     """A run of a message that is made from one run of the file."""
 
     start: int
@@ -82,7 +82,7 @@ class Piece(NamedTuple):
     """Whether its bytes begin a line."""
 
 
-def cut(parts: list[Part], data: bytes, is_prose: bool, near: int = 0) -> tuple[list[Piece], Extent, int]:
+def cut(parts: list[Part], data: bytes, is_prose: bool, near: int = 0) -> tuple[list[Segment], Extent, int]:
     """Cut a message, which was read raw, into pieces of *data*, the object it stands in.
 
     *near*: where the message before ended. Returns the pieces, the message's extent, and where it ends.
@@ -106,7 +106,7 @@ class _Cutter:
     """Collects the pieces of a message."""
 
     def __init__(self) -> None:
-        self._pieces: list[Piece] = []
+        self._pieces: list[Segment] = []
         self._marks = Marks()
         self._size = self._part_start = 0
         self._last = b"\n"
@@ -114,7 +114,7 @@ class _Cutter:
     def add(self, how: int, at: int, made: bytes, length: int) -> None:
         """Add a piece whose bytes are *made*, of *length* bytes of the file."""
         literal = b"" if length else made
-        self._pieces.append(Piece(self._size, how, at, length, literal, 0, self._last == b"\n"))
+        self._pieces.append(Segment(self._size, how, at, length, literal, 0, self._last == b"\n"))
         self._marks.feed(made)
         self._size += len(made)
         self._last = made[-1:] or self._last
@@ -125,10 +125,12 @@ class _Cutter:
             self.add(LITERAL, 0, b"\n", 0)
         self._part_start = self._size
 
-    def result(self, is_prose: bool) -> tuple[list[Piece], Extent]:
+    def result(self, is_prose: bool) -> tuple[list[Segment], Extent]:
         """Return the pieces and the message's extent."""
         before = [0, *accumulate(self._marks.forged)]
-        pieces = [piece._replace(forged=count) for piece, count in zip(self._pieces, before, strict=False)]
+        pieces = [
+            segment._replace(forged=count) for segment, count in zip(self._pieces, before, strict=False)
+        ]
         return pieces, (self._size, before[-1] if is_prose else self._marks.ticks)
 
 
@@ -137,9 +139,9 @@ def make(how: int, source: bytes) -> bytes:
     return unescape(source) if how == TEXT else utf8(source)
 
 
-def piece_at(pieces: list[Piece], offset: int) -> Piece:
+def piece_at(pieces: list[Segment], offset: int) -> Segment:
     """Return the piece that holds the byte at *offset*."""
-    return pieces[bisect_right(pieces, offset, key=lambda piece: piece.start) - 1]
+    return pieces[bisect_right(pieces, offset, key=lambda segment: segment.start) - 1]
 
 
 def _runs(data: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:

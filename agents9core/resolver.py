@@ -47,20 +47,20 @@ class Agent(NamedTuple):
     """Clock ticks after boot."""
 
 
-class _Answer(NamedTuple):
+class _Resolution(NamedTuple):
     asked: float
     process: Process
     session: Session | None
 
 
-class _Verdict(NamedTuple):
+class _Recognition(NamedTuple):
     """Whose process it was recognised as, while it has this shape; None: nobody's."""
 
     shape: tuple[int, str, bytes]
     harness: str | None
 
 
-class _Scan(NamedTuple):
+class _ProcessScan(NamedTuple):
     began: float
     took: float
     processes: Mapping[str, list[Process]]
@@ -97,10 +97,10 @@ class Resolver:
         }
         provers = {name: finder for name, finder in self._finders.items() if isinstance(finder, Prover)}
         self._proofs = Proofs(provers, lambda name, process: self._home(HARNESSES[name], process))
-        self._verdicts: dict[int, _Verdict] = {}
+        self._verdicts: dict[int, _Recognition] = {}
         self._scanning = threading.Lock()
-        self._scan = _Scan(float("-inf"), 0, {}, set())
-        self._answers: dict[Agent, _Answer] = {}
+        self._scan = _ProcessScan(float("-inf"), 0, {}, set())
+        self._answers: dict[Agent, _Resolution] = {}
         self._last: dict[tuple[str, int], Agent] = {}
         """The agent that a pid was when it was last answered for."""
         self._said_missing: set[str] = set()
@@ -212,7 +212,7 @@ class Resolver:
             raise Gone(f"{agent.harness}/{agent.pid}")
         return process
 
-    def _recent(self, agent: Agent) -> _Answer | None:
+    def _recent(self, agent: Agent) -> _Resolution | None:
         """Return the last answer about an agent while it may be used again."""
         known = self._answers.get(agent)
         return known if known and time.monotonic() - known.asked < REUSE_SECONDS else None
@@ -230,7 +230,7 @@ class Resolver:
             raise Gone(f"{agent.harness}/{agent.pid}")
         newer = self._answers.get(agent)
         if newer is None or newer.asked < asked:
-            self._answers[agent] = _Answer(asked, process, session)
+            self._answers[agent] = _Resolution(asked, process, session)
             self._last[agent.harness, agent.pid] = agent
         return session
 
@@ -287,7 +287,7 @@ class Resolver:
                 scan = self._look_at_all() if scan is self._scan else self._scan
         return [(process, self._home(harness, process)) for process in scan.processes[harness.name]]
 
-    def _look_at_all(self) -> _Scan:
+    def _look_at_all(self) -> _ProcessScan:
         began = time.monotonic()
         processes: dict[str, list[Process]] = {name: [] for name in HARNESSES}
         pids = sorted(self._table.pids())
@@ -303,7 +303,7 @@ class Resolver:
         for process in others:
             if process.pid in shown and self._table.is_ours(process):
                 bisect.insort(processes[shown[process.pid]], process, key=attrgetter("pid"))
-        self._scan = _Scan(began, time.monotonic() - began, processes, set())
+        self._scan = _ProcessScan(began, time.monotonic() - began, processes, set())
         self._forget(set(pids))
         return self._scan
 
@@ -329,7 +329,7 @@ class Resolver:
             return known.harness
         name = next((name for name, harness in HARNESSES.items() if harness.owns(process)), None)
         if shape is not None:
-            self._verdicts[process.pid] = _Verdict(shape, name)
+            self._verdicts[process.pid] = _Recognition(shape, name)
         return name
 
     def _forget(self, pids: set[int]) -> None:

@@ -19,7 +19,7 @@ from agents9core.lines import LONGEST
 from agents9core.record import Read
 from agents9core.rows import FRAME_BITS, LARGEST_ID, Rows
 from agents9core.statx import FileStat
-from agents9core.transcript import OpenFile, Transcript
+from agents9core.transcript import OpenSource, Transcript
 from agents9core.witness import RACY_NS
 
 
@@ -44,7 +44,7 @@ class RowTranscript(Transcript):
         """The files as they were before the rows were last read."""
         self._forget_rows()
 
-    def look(self, files: list[OpenFile], looked_ns: int) -> None:
+    def look(self, files: list[OpenSource], looked_ns: int) -> None:
         """Begin another generation where the rows that were read are not there any more."""
         stats = _stats(files)
         if self._edges is None or (stats == self._seen and self._is_settled(stats)):
@@ -53,7 +53,9 @@ class RowTranscript(Transcript):
             self._begin_again()
         self._note(stats, looked_ns)
 
-    def scan(self, files: list[OpenFile], looked_ns: int, read: Read, missing_base: str | None) -> ChatIndex:
+    def scan(
+        self, files: list[OpenSource], looked_ns: int, read: Read, missing_base: str | None
+    ) -> ChatIndex:
         """Bring the index up to date with the rows."""
         index, stats = self.index, _stats(files)
         if index is None:
@@ -70,10 +72,10 @@ class RowTranscript(Transcript):
         self._note(stats, looked_ns)
         return index
 
-    def take_tail(self, files: list[OpenFile], has_ended: Callable[[], bool]) -> None:
+    def take_tail(self, files: list[OpenSource], has_ended: Callable[[], bool]) -> None:
         """Do nothing: a row is whole."""
 
-    def is_settled(self, files: list[OpenFile]) -> bool:
+    def is_settled(self, files: list[OpenSource]) -> bool:
         stats = _stats(files)
         return stats == self._seen and self._is_settled(stats)
 
@@ -135,13 +137,13 @@ class RowTranscript(Transcript):
         self._forget_rows()
 
 
-def _rows(files: list[OpenFile]) -> Rows:
+def _rows(files: list[OpenSource]) -> Rows:
     rows = files[0].rows
     assert rows is not None  # noqa: S101 - such a transcript is opened with its rows
     return rows
 
 
-def _stats(files: list[OpenFile]) -> tuple[FileStat, ...]:
+def _stats(files: list[OpenSource]) -> tuple[FileStat, ...]:
     return tuple(file.stat for file in files)
 
 

@@ -44,7 +44,7 @@ class Desk:
         self.numbers = numbers
         self.transcripts = transcripts
         self.watching = Watching()
-        self.request = Request()
+        self.request = RequestSnapshots()
         self.subagents: Expiring[tuple[object, ...], tuple[Session, Mapping[str, Session]]] = Expiring(
             SUBAGENTS_SECONDS, SUBAGENTS_KEPT
         )
@@ -55,7 +55,7 @@ class Desk:
         return self.request
 
 
-class Request(threading.local):
+class RequestSnapshots(threading.local):
     """The request that a thread is answering."""
 
     visits: dict[tuple[object, ...], Visit] | None = None
@@ -164,7 +164,7 @@ class Children(Mapping[str, Seat]):
         return len(self._names)
 
 
-class Held(NamedTuple):
+class PinnedTranscript(NamedTuple):
     """A seat's transcript as a node knew it: the same one, of the same generation, or Gone."""
 
     seat: Seat

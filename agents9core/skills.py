@@ -12,7 +12,7 @@ from functools import partial
 
 from agents9core.errors import NotFound
 from agents9core.identity import PathNumbers
-from agents9core.mirror import MirrorDirectory, Parts, Store, shown_name
+from agents9core.mirror import MirrorDirectory, MirroredStore, Parts, shown_name
 from agents9core.node import Directory, Node, Row, Stat
 from agents9core.nodes import listing_stat
 
@@ -50,7 +50,9 @@ class SkillsDirectory(Directory):
         return [Row(name, self._skill(name, path).stat()) for name, path in sorted(self._skills().items())]
 
     def _skill(self, name: str, path: str) -> MirrorDirectory:
-        store = Store(f"skills/{self.name}/{name}", ((),), partial(self._open_homes, path), self._numbers)
+        store = MirroredStore(
+            f"skills/{self.name}/{name}", ((),), partial(self._open_homes, path), self._numbers
+        )
         return MirrorDirectory(name, store)
 
     def _open_homes(self, path: str) -> list[str]:

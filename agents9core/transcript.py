@@ -43,7 +43,7 @@ BUDGET_BYTES = 64 << 20
 _CHUNK = 1 << 18
 
 
-class OpenFile(NamedTuple):
+class OpenSource(NamedTuple):
     """One file of a transcript, open as long as a visit of it is there."""
 
     held: Descriptor
@@ -59,7 +59,7 @@ class OpenFile(NamedTuple):
         """Its descriptor."""
         return self.held.fd
 
-    def again(self) -> "OpenFile":
+    def again(self) -> "OpenSource":
         """Look at it again. Raises OSError."""
         return self if self.inflated else self._replace(stat=statx(self.fd))
 
@@ -101,7 +101,7 @@ class Transcript:
         self._numbers = numbers
         self._progress: list[_Progress] = []
 
-    def look(self, files: list[OpenFile], looked_ns: int) -> None:
+    def look(self, files: list[OpenSource], looked_ns: int) -> None:
         """Begin another generation if one of the files is not what was seen or read. Raises OSError."""
         if not self._progress:
             self._progress = [_Progress() for _ in files]
@@ -112,7 +112,9 @@ class Transcript:
             if self.index is None or progress.scanner.scanned >= file.end:
                 progress.witness.note(file.stat, looked_ns)
 
-    def scan(self, files: list[OpenFile], looked_ns: int, read: Read, missing_base: str | None) -> ChatIndex:
+    def scan(
+        self, files: list[OpenSource], looked_ns: int, read: Read, missing_base: str | None
+    ) -> ChatIndex:
         """Bring the index up to date with the files. Raises OSError."""
         index = self.index
         if index is None:
@@ -132,7 +134,7 @@ class Transcript:
             raise
         return index
 
-    def take_tail(self, files: list[OpenFile], has_ended: Callable[[], bool]) -> None:
+    def take_tail(self, files: list[OpenSource], has_ended: Callable[[], bool]) -> None:
         """Index the last line, which has no newline, if it is one whole object and its writer has ended.
 
         Raises OSError.
@@ -152,7 +154,7 @@ class Transcript:
         """Return bytes of one of its *rows*. Raises Gone where they are not what was indexed."""
         raise Gone("the transcript was rewritten")
 
-    def is_settled(self, files: list[OpenFile]) -> bool:
+    def is_settled(self, files: list[OpenSource]) -> bool:
         """Whether another look that finds the files unmoved would find the same of them."""
         if len(self._progress) < len(files) or self._progress[-1].awaits_end:
             return False
@@ -168,7 +170,7 @@ class Transcript:
         self._progress = []
 
 
-def _base_grew(file: OpenFile, progress: _Progress) -> bool:
+def _base_grew(file: OpenSource, progress: _Progress) -> bool:
     """Whether a file whose bytes were all there has more of them now, in the midst of the transcript."""
     seen = progress.witness.seen
     return file.limit is not None and seen is not None and seen.size < file.end
@@ -178,7 +180,7 @@ def _birth_ns(stat: FileStat) -> int:
     return stat.btime_ns or stat.mtime_ns
 
 
-def _read_new_lines(file: OpenFile, progress: _Progress, base: int, index: ChatIndex) -> None:
+def _read_new_lines(file: OpenSource, progress: _Progress, base: int, index: ChatIndex) -> None:
     scanner = progress.scanner
     while scanner.scanned < file.end:
         start = scanner.scanned
@@ -197,14 +199,14 @@ def _read_new_lines(file: OpenFile, progress: _Progress, base: int, index: ChatI
         _take_last_line(file, scanner, base, index)
 
 
-def _take_last_line(file: OpenFile, scanner: LineScanner, base: int, index: ChatIndex) -> None:
+def _take_last_line(file: OpenSource, scanner: LineScanner, base: int, index: ChatIndex) -> None:
     """Index the last line of a file that does not grow, though it lacks a newline."""
     begin, end = scanner.line_start, scanner.scanned
     _take_long_line(file, (begin, end), base, index)
     scanner.line_start = end
 
 
-def _take_long_line(file: OpenFile, span: tuple[int, int], base: int, index: ChatIndex) -> None:
+def _take_long_line(file: OpenSource, span: tuple[int, int], base: int, index: ChatIndex) -> None:
     """Index a line that is not all in one chunk: it is read once more, whole."""
     begin, end = span
     if end - begin > LONGEST:
@@ -213,9 +215,9 @@ def _take_long_line(file: OpenFile, span: tuple[int, int], base: int, index: Cha
         index.take(os.pread(file.fd, end - begin, begin), base + begin)
 
 
-def _open_rows(root: Root, path: tuple[str, ...], source: RowSource) -> list[OpenFile]:
+def _open_rows(root: Root, path: tuple[str, ...], source: RowSource) -> list[OpenSource]:
     rows = source.open(root, path)
-    return [OpenFile(held, stat, None, False, rows) for held, stat in rows.files]
+    return [OpenSource(held, stat, None, False, rows) for held, stat in rows.files]
 
 
 def _row_transcript() -> type[Transcript]:
@@ -230,7 +232,7 @@ class Visit(msgspec.Struct, frozen=True, weakref=True):
     transcript: Transcript
     generation: int
     number: int
-    files: list[OpenFile]
+    files: list[OpenSource]
     index: ChatIndex | None
     """Up to date where the visit was asked to read; else None."""
     until: float = 0.0
@@ -324,12 +326,12 @@ class Transcripts:
             self._standing.put(place, visit, until)
         return visit
 
-    def _open_all(self, session: Session) -> tuple[list[OpenFile], str | None]:
+    def _open_all(self, session: Session) -> tuple[list[OpenSource], str | None]:
         """Open the files in order, from after the last base that cannot be had; say which that is."""
         last = session.sources[-1]
         if last.rows is not None:
             return _open_rows(last.root, last.path, last.rows), None
-        files: list[OpenFile] = []
+        files: list[OpenSource] = []
         missing_base = session.missing_base
         for source in session.sources:
             try:
@@ -340,17 +342,17 @@ class Transcripts:
                 files, missing_base = [], source.path[-1]
         return files, missing_base
 
-    def _open(self, source: Source) -> OpenFile:
+    def _open(self, source: Source) -> OpenSource:
         held, stat = source.root.hold(source.path)
         if source.framed:
             held, size = self._frames.hold(held.fd, stat)
-            return OpenFile(held, stat._replace(size=size), source.limit, True)
+            return OpenSource(held, stat._replace(size=size), source.limit, True)
         if source.compressed:
             held = self._inflated.hold(held.fd, stat, LARGEST if source.limit is None else source.limit)
             stat = stat._replace(size=os.fstat(held.fd).st_size)
-        return OpenFile(held, stat, source.limit, source.compressed)
+        return OpenSource(held, stat, source.limit, source.compressed)
 
-    def _transcript(self, session: Session, files: list[OpenFile], missing_base: str | None) -> Transcript:
+    def _transcript(self, session: Session, files: list[OpenSource], missing_base: str | None) -> Transcript:
         rows = session.sources[-1].rows
         key: tuple[object, ...]
         if rows is not None:
@@ -367,7 +369,7 @@ class Transcripts:
     def _look(
         self,
         transcript: Transcript,
-        files: list[OpenFile],
+        files: list[OpenSource],
         looked_ns: int,
         read: Read | None,
         missing_base: str | None,

@@ -33,7 +33,7 @@ from agents9core.harness import HARNESSES
 from agents9core.identity import PathNumbers
 from agents9core.kept import KeptSessions
 from agents9core.kept_nodes import KeptHarnessDirectory
-from agents9core.mirror import MirrorDirectory, Store
+from agents9core.mirror import MirrorDirectory, MirroredStore
 from agents9core.node import Directory, Node, Row
 from agents9core.nodes import FixedDirectory, LookedDirectory, TextFile, present
 from agents9core.resolver import Agent, Resolver
@@ -110,7 +110,7 @@ def build_tree(resolver: Resolver) -> Directory:
     kept_sessions = [KeptHarnessDirectory(name, desk, kept) for name in HARNESSES]
     sessions = FixedDirectory("sessions", numbers.block("sessions"), kept_sessions)
     mirrors = [
-        MirrorDirectory(name, Store(name, harness.stores, partial(resolver.homes, name), numbers))
+        MirrorDirectory(name, MirroredStore(name, harness.stores, partial(resolver.homes, name), numbers))
         for name, harness in HARNESSES.items()
     ]
     skills = [

@@ -192,7 +192,7 @@ class Watching:
         *key* names the seat, *session* tells what it is in, *has_ended* whether nobody writes its transcript:
         then a last line without a newline counts. *wake* is called from another thread and must not block.
         """
-        call = _Call(wake)
+        call = _Subscription(wake)
         with self._lock:
             if self._notices is None:
                 notices = _Notices()
@@ -268,7 +268,7 @@ class Watching:
         return is_all
 
 
-class _Call:
+class _Subscription:
     """One follower's wake: two of the same function are two."""
 
     def __init__(self, wake: Wake) -> None:

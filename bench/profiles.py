@@ -15,7 +15,7 @@ from bench.setting import Bench
 from bench.world import chat, timed
 from davserver.app import App
 from davserver.http.environ import PEER_ADMITTED
-from davserver.ninep.session import Session
+from davserver.ninep.session import NinepSession
 from davserver.ninep.shape import Owner
 
 _CHAT = chat("codex", 7)
@@ -37,7 +37,7 @@ def show(bench: Bench) -> None:
         _profile("PROPFIND", lambda: _ask(app, "PROPFIND", _CHAT, web.PROPFIND, HTTP_DEPTH="1"))
         _profile("JSON listing", lambda: _ask(app, "GET", _CHAT, HTTP_ACCEPT="application/json"))
         for title, conversation in (("walk, getattr, clunk", client9p.look), ("open, read", client9p.fetch)):
-            run = partial(_converse, Session(root, Owner(0, 0, "u", "g")), conversation, names)
+            run = partial(_converse, NinepSession(root, Owner(0, 0, "u", "g")), conversation, names)
             _profile(f"9P {title} of {len(names)}, without sockets", run)
 
 
@@ -60,7 +60,7 @@ def _ask(app: App, method: str, path: str, body: bytes = b"", **more: str) -> li
     return list(app(environ, lambda _status, _headers: None))
 
 
-def _converse(session: Session, conversation: Callable[..., list[bytes]], names: list[str]) -> None:
+def _converse(session: NinepSession, conversation: Callable[..., list[bytes]], names: list[str]) -> None:
     version = client9p.frame(100, (1 << 17).to_bytes(4, "little") + client9p.string("9P2000.L"), 0xFFFF)
     attach = (0).to_bytes(4, "little") + b"\xff" * 4 + client9p.string("u") + client9p.string("") + b"\0" * 4
     session.receive_data(version + client9p.frame(104, attach) + client9p.walk(0, 1, _CHAT.strip("/")))

@@ -38,7 +38,7 @@ class Rung:
 
 
 @dataclass(slots=True)
-class File:
+class FileReport:
     """A file of a transcript."""
 
     path: str
@@ -49,11 +49,11 @@ class File:
 
 
 @dataclass(slots=True)
-class Transcript:
+class TranscriptReport:
     """What a session's files hold."""
 
     session: str | None
-    files: list[File]
+    files: list[FileReport]
     messages: int | None
     """None: there is nothing to read, or transcripts of this harness are not read."""
     skipped: int | None
@@ -80,8 +80,8 @@ class Diagnosis:
     why: str | None
     """Why it is no agent; None: it is one."""
     ladder: list[Rung]
-    transcript: Transcript | None
-    threads: list[Transcript]
+    transcript: TranscriptReport | None
+    threads: list[TranscriptReport]
 
 
 class Doctor:
@@ -137,8 +137,8 @@ class Doctor:
             self._known_refused[found.home] = list(islice(dict.fromkeys(refused), DIRECTORIES_SHOWN))
         return self._known_refused[found.home]
 
-    def _transcript(self, session: Session, read: Read | None) -> Transcript:
-        found = Transcript(_clean(session.id), list(map(_file, session.sources)), None, None, [], None)
+    def _transcript(self, session: Session, read: Read | None) -> TranscriptReport:
+        found = TranscriptReport(_clean(session.id), list(map(_file, session.sources)), None, None, [], None)
         if not session.sources:
             return found
         try:
@@ -196,7 +196,7 @@ def _paragraph(found: Diagnosis) -> Iterator[str]:
         yield from _rows(thread)
 
 
-def _rows(transcript: Transcript) -> Iterator[str]:
+def _rows(transcript: TranscriptReport) -> Iterator[str]:
     for file in transcript.files:
         size = "not readable" if file.bytes is None else f"{file.bytes} bytes"
         part = "" if file.limit is None else f", of which the first {file.limit} count"
@@ -220,12 +220,12 @@ def _ladder(session: Session) -> Iterator[Rung]:
         yield Rung(_clean(rung) or "", rung == session.via, [_clean(saw) or "" for _, _, saw in steps])
 
 
-def _file(source: Source) -> File:
+def _file(source: Source) -> FileReport:
     try:
         size = source.root.look(source.path).size
     except (TreeError, OSError):
         size = None
-    return File(_clean(join(source.root.path, *source.path)) or "", size, source.limit)
+    return FileReport(_clean(join(source.root.path, *source.path)) or "", size, source.limit)
 
 
 def _clean(text: str | None) -> str | None:

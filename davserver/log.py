@@ -21,13 +21,13 @@ class Sparing(logging.Filter):
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._clock = clock
-        self._places: dict[tuple[str, int], _Place] = {}
+        self._places: dict[tuple[str, int], _LogSite] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Tell whether *record* is logged. What is logged for DEBUG was asked for: all of it is."""
         if record.levelno < logging.INFO:
             return True
-        place = self._places.setdefault((record.pathname, record.lineno), _Place())
+        place = self._places.setdefault((record.pathname, record.lineno), _LogSite())
         now = self._clock()
         if now - place.since >= SECONDS:
             if place.count > LINES:
@@ -38,7 +38,7 @@ class Sparing(logging.Filter):
         return place.count <= LINES
 
 
-class _Place:
+class _LogSite:
     since = float("-inf")
     count = 0
 

@@ -21,7 +21,7 @@ from agents9core.node import Directory
 from davserver.address import HTTP_DEFAULT, NINEP_DEFAULT, Tcp, Unix, not_private, parse_tcp
 from davserver.app import App
 from davserver.auth.peer_credentials import Peers
-from davserver.ninep.server import Server
+from davserver.ninep.server import NinepServer
 from davserver.ninep.shape import Owner
 from davserver.ps import anybody
 from davserver.server.http_server import HttpServer
@@ -55,7 +55,7 @@ def serve(options: argparse.Namespace, root: Directory, say: Callable[[str], obj
         print("agents9: both doors are none; give one of them an address", file=sys.stderr)
         return 2
     peers = Peers()
-    ninep = Server(root, _owner(), peers.admits)
+    ninep = NinepServer(root, _owner(), peers.admits)
     try:
         app = App(root, options.allow_host, passwords)
         http = HttpServer(
@@ -122,7 +122,7 @@ def _where(http: HttpServer, listeners: list[Tcp | Unix], root: Directory) -> st
     return "\n".join(lines)
 
 
-def _listen(server: Server, address: Tcp | Unix) -> Tcp | Unix:
+def _listen(server: NinepServer, address: Tcp | Unix) -> Tcp | Unix:
     """Let the 9P door listen, and return the address in use. Raises OSError, the address its filename."""
     try:
         if isinstance(address, Tcp):

@@ -78,7 +78,7 @@ def _only_home(_process: Process, home: str) -> tuple[str, ...]:
     return (home,)
 
 
-class Unknown:
+class NoFinder:
     """The finder of a harness whose sessions are not looked for."""
 
     def __init__(self, _table: ProcessTable) -> None: ...
@@ -106,7 +106,7 @@ class Harness(NamedTuple):
     """Where its home is below $HOME, unless that is set."""
     owns: Callable[[Process], bool] = _nobody
     """Whether a process is one. Reads its argv and exe, no more."""
-    finder: Callable[[ProcessTable], Finder] = Unknown
+    finder: Callable[[ProcessTable], Finder] = NoFinder
     writes_below: Callable[[Process, str], bool] = _writes_none
     """Whether a process has a transcript below a home open for writing: then that one is its home."""
     may_show: Callable[[Process, Callable[[], str]], bool] = _shows_nothing

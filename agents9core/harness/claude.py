@@ -15,8 +15,8 @@ from typing import NamedTuple
 from agents9core.errors import Denied, TreeError
 from agents9core.harness import node
 from agents9core.harness.claude_agents import Subagents
-from agents9core.harness.claude_argv import Invocation, parse_argv
-from agents9core.harness.claude_kept import SESSION_ID, Head, Heads, is_session, kept
+from agents9core.harness.claude_argv import ClaudeCommand, parse_argv
+from agents9core.harness.claude_kept import SESSION_ID, ClaudeHead, ClaudeHeadCache, is_session, kept
 from agents9core.harness.claude_places import Places
 from agents9core.harness.programs import is_other, plain
 from agents9core.process import Process, ProcessTable
@@ -79,7 +79,7 @@ def _is_installed(path: str) -> bool:
 class _Shape(NamedTuple):
     """What a process was started as."""
 
-    asked: Invocation
+    asked: ClaudeCommand
     inner_pid: int | None
     """What it is called in the innermost pid namespace; None: as here."""
 
@@ -93,7 +93,7 @@ class Claude:
         self._lock = threading.Lock()
         self._places = Places()
         self._shapes: Remembered[tuple[int, int, bytes | None], _Shape] = Remembered()
-        self._heads = Heads()
+        self._heads = ClaudeHeadCache()
         self.subagents = Subagents().of
 
     def resolve(self, process: Process, home: str, _peers: object = None) -> Session | None:
@@ -139,7 +139,7 @@ class Claude:
         try:
             head = self._heads.read(source)
         except Denied:
-            head = Head()
+            head = ClaudeHead()
         except NOT_THERE:
             return None
         return Session("kept", id=id, cwd=head.cwd, sources=(source,), started_ns=head.started_ns)
@@ -178,7 +178,7 @@ class Claude:
             why = self._disbelieved(record.fields, process, inner=inner) or ""
         return (None, why) if why else (record, "")
 
-    def _resumed(self, asked: Invocation, process: Process, home: str, seen: str) -> Session:
+    def _resumed(self, asked: ClaudeCommand, process: Process, home: str, seen: str) -> Session:
         """Return what the command line says of a process without a record."""
         steps: tuple[str, ...] = (f"registry: {seen}",)
         if asked.resumes is None or not SESSION_ID.fullmatch(asked.resumes):

@@ -47,7 +47,7 @@ _RESUME = ("--resume", "-r")
 _PRINT = ("-p", "--print")
 
 
-class Invocation(NamedTuple):
+class ClaudeCommand(NamedTuple):
     """What a command line asks for."""
 
     holds: Literal["yes", "no", "by its record"]
@@ -56,7 +56,7 @@ class Invocation(NamedTuple):
     """The session that it was told to go on with."""
 
 
-def parse_argv(arguments: Sequence[str]) -> Invocation:
+def parse_argv(arguments: Sequence[str]) -> ClaudeCommand:
     """Read what follows the program's name. Pure."""
     at = 0
     while at < len(arguments):
@@ -64,14 +64,14 @@ def parse_argv(arguments: Sequence[str]) -> Invocation:
         if word == "--" or word in _PRINT:
             break
         if word in _SPARE:
-            return Invocation("by its record")
+            return ClaudeCommand("by its record")
         if _HELPERS.fullmatch(word) or word in _NO_SESSION:
-            return Invocation("no")
+            return ClaudeCommand("no")
         if not word.startswith("-"):
             doubtful = _COMMAND.fullmatch(arguments[at]) and not set(_PRINT) & set(arguments[at:])
-            return Invocation("by its record" if doubtful else "yes", _resumed(arguments))
+            return ClaudeCommand("by its record" if doubtful else "yes", _resumed(arguments))
         at += 1 if equals else 1 + _values(word, arguments[at + 1 :])
-    return Invocation("yes", _resumed(arguments))
+    return ClaudeCommand("yes", _resumed(arguments))
 
 
 def _values(option: str, following: Sequence[str]) -> int:

@@ -24,7 +24,7 @@ from agents9core.blocks import (
     text_parts,
 )
 from agents9core.jsontext import safe_cut, unescape
-from agents9core.record import CALL, NOTHING, RESULT, TEXT, Message, Part, Reader, Record
+from agents9core.record import CALL, NOTHING, RESULT, TEXT, Message, Part, Record, RecordDecoder
 
 TITLES = ("custom-title", "ai-title", "summary")
 """The facts that may be the title, the best first."""
@@ -45,7 +45,7 @@ _LONGEST_MARK = 256
 """Bytes of a JSON string that are sure to hold the beginning that tells, also where it is escaped."""
 
 
-class _Message(msgspec.Struct, Generic[Body], frozen=True, gc=False):
+class _ClaudeMessage(msgspec.Struct, Generic[Body], frozen=True, gc=False):
     content: Body = ABSENT
     model: str | None = None
 
@@ -61,7 +61,7 @@ class _Attachment(msgspec.Struct, frozen=True):
     origin: _Origin | None = None
 
 
-class _Line(msgspec.Struct, Generic[Body], frozen=True, gc=False):
+class _ClaudeLine(msgspec.Struct, Generic[Body], frozen=True, gc=False):
     type: str | None = None
     uuid: str | None = None
     parentUuid: str | None = None
@@ -72,7 +72,7 @@ class _Line(msgspec.Struct, Generic[Body], frozen=True, gc=False):
     isApiErrorMessage: bool | None = None
     origin: _Origin | None = None
     promptSource: str | None = None
-    message: _Message[Body] | None = None
+    message: _ClaudeMessage[Body] | None = None
     attachment: _Attachment | None = None
     content: Raw = ABSENT
     summary: str | None = None
@@ -80,17 +80,17 @@ class _Line(msgspec.Struct, Generic[Body], frozen=True, gc=False):
     customTitle: str | None = None
 
 
-_AnyLine: TypeAlias = _Line[Any]
+_AnyLine: TypeAlias = _ClaudeLine[Any]
 _AnyBlock: TypeAlias = Block[Any, Any]
-_DECODED = _Line[str | list[Block[str, Decoded]] | None]
-_RAW = _Line[Raw]
+_DECODED = _ClaudeLine[str | list[Block[str, Decoded]] | None]
+_RAW = _ClaudeLine[Raw]
 
 
 def _own(line: _AnyLine) -> Record:
     return _aside(line) if line.isSidechain else _record(line)
 
 
-class SideChain(Reader[Record]):
+class SideChain(RecordDecoder[Record]):
     """Reads one side chain of a session's own file: its first record, and those that follow from it."""
 
     def __init__(self, begins: str) -> None:
@@ -247,7 +247,7 @@ def _model(line: _AnyLine) -> tuple[tuple[str, str], ...]:
     return (("model", model),) if model and model != "<synthetic>" else ()
 
 
-read = Reader(_DECODED, _RAW, _own)
+read = RecordDecoder(_DECODED, _RAW, _own)
 """Reads a session's own file."""
-read_subagent = Reader(_DECODED, _RAW, _record)
+read_subagent = RecordDecoder(_DECODED, _RAW, _record)
 """Reads a subagent's file; there every record is a side chain."""

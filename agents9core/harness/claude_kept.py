@@ -22,7 +22,7 @@ _SUBAGENT = "agent-"
 _HEAD_BYTES = 256 << 10
 
 
-class Head(NamedTuple):
+class ClaudeHead(NamedTuple):
     """What the first records of a transcript say."""
 
     cwd: str | None = None
@@ -30,12 +30,12 @@ class Head(NamedTuple):
     """0: they do not say."""
 
 
-class _Line(msgspec.Struct, frozen=True):
+class _ClaudeHeadLine(msgspec.Struct, frozen=True):
     cwd: str | None = None
     timestamp: str | None = None
 
 
-_line = decoder(_Line)
+_line = decoder(_ClaudeHeadLine)
 
 
 def is_session(id: str) -> bool:
@@ -54,14 +54,14 @@ def kept(root: Root) -> dict[str, list[tuple[str, str]]]:
     return found
 
 
-class Heads:
+class ClaudeHeadCache:
     """What transcripts begin with. May be used from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: Remembered[tuple[str, tuple[str, ...]], tuple[FileStat, Head]] = Remembered()
+        self._known: Remembered[tuple[str, tuple[str, ...]], tuple[FileStat, ClaudeHead]] = Remembered()
 
-    def read(self, source: Source) -> Head:
+    def read(self, source: Source) -> ClaudeHead:
         """Return what a transcript begins with. Raises as Root.open does."""
         with source.root.opened(source.path) as (fd, stat):
             key = (source.root.path, source.path)
@@ -79,16 +79,16 @@ def _goes_on(before: FileStat, now: FileStat) -> bool:
     return before.identity == now.identity and before.size <= now.size
 
 
-def parse_head(data: bytes) -> Head:
+def parse_head(data: bytes) -> ClaudeHead:
     """Return what the first records say: the first directory, and the first time. Pure."""
-    head = Head()
+    head = ClaudeHead()
     for record in data.split(b"\n"):
         try:
             line = _line(record)
         except (msgspec.DecodeError, RecursionError):
             continue  # cut at the window's end, or damaged
         started_ns = time_ns(line.timestamp) if line.timestamp else None
-        head = Head(head.cwd or line.cwd, head.started_ns or started_ns or 0)
+        head = ClaudeHead(head.cwd or line.cwd, head.started_ns or started_ns or 0)
         if all(head):
             break
     return head

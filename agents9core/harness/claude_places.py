@@ -35,7 +35,7 @@ class _Hit(NamedTuple):
     path: Place
 
 
-class _Look(NamedTuple):
+class _ClaudePlacesLook(NamedTuple):
     """What the directories were like. None: they may have moved since."""
 
     began: float
@@ -47,7 +47,7 @@ class Places:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._looks: Remembered[str, _Look] = Remembered()
+        self._looks: Remembered[str, _ClaudePlacesLook] = Remembered()
         self._known: Remembered[tuple[str, str], tuple[int, tuple[Place, ...]]] = Remembered(1 << 14)
         self._spoken: Remembered[tuple[str, Place], object] = Remembered(1 << 14)
         """Files that hold messages, by what they are: they do so for good."""
@@ -97,7 +97,7 @@ class Places:
         with self._lock:
             look = self._looks.get(root.path)
         if look is None or now - look.began > LOOK_SECONDS:
-            look = _Look(now, _directories(root))
+            look = _ClaudePlacesLook(now, _directories(root))
             with self._lock:
                 self._looks[root.path] = look
         return look.state

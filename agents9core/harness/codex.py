@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 from agents9core.errors import TreeError
 from agents9core.harness.codex_agents import Families, subagents
-from agents9core.harness.codex_argv import Invocation, is_daemon, parse_argv, uses_daemon
+from agents9core.harness.codex_argv import CodexCommand, is_daemon, parse_argv, uses_daemon
 from agents9core.harness.codex_turns import Turns
 from agents9core.harness.names import ThreadNames
 from agents9core.harness.rollout import Rollout, Rollouts, born_ms, exists, parse_uuid
-from agents9core.harness.threads import Held, Key, Thread, Tui, assign, choose, why_none
+from agents9core.harness.threads import Key, OpenThreads, Thread, Tui, assign, choose, why_none
 from agents9core.lock import Locks, read_locks
-from agents9core.process import OpenFile, Process, ProcessTable, without_deleted
+from agents9core.process import OpenDescriptor, Process, ProcessTable, without_deleted
 from agents9core.remembered import Lately, Remembered
 from agents9core.session import Session, Source
 from agents9core.store import Root
@@ -45,11 +45,11 @@ def may_show(process: Process, _home: object) -> bool:
     return any(file.writable() for file in _open_rollouts(process))
 
 
-def _open_rollouts(process: Process) -> Iterator[OpenFile]:
+def _open_rollouts(process: Process) -> Iterator[OpenDescriptor]:
     return (file for file in process.open_files() or () if "/rollout-" in file.target)
 
 
-def _at(file: OpenFile, rollouts: Rollouts) -> Rollout | None:
+def _at(file: OpenDescriptor, rollouts: Rollouts) -> Rollout | None:
     return rollouts.at(without_deleted(file.target))
 
 
@@ -94,7 +94,7 @@ class _Kept(NamedTuple):
     recent: tuple[int, ...]
 
 
-class _Look(NamedTuple):
+class _DaemonScan(NamedTuple):
     """What all terminal interfaces of one home have of its daemon, at one time."""
 
     began: float
@@ -113,7 +113,7 @@ class Codex:
         self._lock = threading.Lock()
         self._homes: Remembered[str, Home] = Remembered()
         self._turns = Turns()
-        self._looks: Remembered[str, _Look] = Remembered()
+        self._looks: Remembered[str, _DaemonScan] = Remembered()
         self._kept: Lately[tuple[str, str], _Kept] = Lately()
         self._subagent_names: Remembered[tuple[str, str], dict[str, str]] = Remembered()
         self._subagents: Remembered[tuple[str, str], tuple[float, dict[str, Session]]] = Remembered()
@@ -204,21 +204,21 @@ class Codex:
                 home = self._homes[path] = Home(path)
             return home
 
-    def _chosen(self, home: Home, held: Held) -> Thread | None:
+    def _chosen(self, home: Home, held: OpenThreads) -> Thread | None:
         """Return the thread that a process is in. When turns began is asked where it has several alone."""
         several = len(held.threads()) > 1
         by_fd, by_lock = (
             {id: self._dated(home, thread) if several else thread for id, thread in threads.items()}
             for threads in (held.by_fd, held.by_lock)
         )
-        chosen = choose(Held(by_fd, by_lock, ()))
+        chosen = choose(OpenThreads(by_fd, by_lock, ()))
         return held.threads()[chosen] if chosen else None
 
     def _dated(self, home: Home, thread: Thread) -> Thread:
         turn_ns = self._turns.last_ns(thread.rollout) if thread.rollout else 0
         return thread._replace(turn_ns=turn_ns, opened_ns=home.opened_ns(thread.id))
 
-    def _held(self, process: Process, home: Home, locks: Locks) -> Held:
+    def _held(self, process: Process, home: Home, locks: Locks) -> OpenThreads:
         files = process.open_files()
         by_fd, others, steps = self._by_fd(files or (), home)
         if files is None:
@@ -227,9 +227,11 @@ class Codex:
         locked = {id: made for id, made in home.locked(inodes).items() if id not in others}
         by_lock = {id: thread for id, made in locked.items() if (thread := _locked(home, id, made))}
         steps.append(f"lock: holds {len(inodes)}, of threads {' '.join(locked) or 'none'}")
-        return Held(by_fd, by_lock, tuple(steps))
+        return OpenThreads(by_fd, by_lock, tuple(steps))
 
-    def _by_fd(self, files: Iterable[OpenFile], home: Home) -> tuple[dict[str, Thread], set[str], list[str]]:
+    def _by_fd(
+        self, files: Iterable[OpenDescriptor], home: Home
+    ) -> tuple[dict[str, Thread], set[str], list[str]]:
         """Return the own threads by open file, the ids of the others, and what was seen."""
         found: list[tuple[Rollout, Thread]] = []
         read_only: set[Rollout] = set()
@@ -255,7 +257,7 @@ class Codex:
         return own, others, steps or ["fd: no rollout"]
 
     def _in_daemon(
-        self, process: Process, asked: Invocation, home: Home, peers: Peers
+        self, process: Process, asked: CodexCommand, home: Home, peers: Peers
     ) -> tuple[Thread | None, list[str]]:
         """Return the thread of the home's shared daemon that can only be this TUI's."""
         if not uses_daemon(asked):
@@ -273,7 +275,7 @@ class Codex:
             *(f"daemon: {doubt}" for doubt in [look.why_none.get(key)] if doubt),
         ]
 
-    def _look_at_all(self, process: Process, home: Home, peers: Peers) -> _Look:
+    def _look_at_all(self, process: Process, home: Home, peers: Peers) -> _DaemonScan:
         """Give each TUI of a home the daemon's thread that can only be its."""
         began = time.monotonic()
         locks = read_locks(self._table.root)
@@ -290,9 +292,9 @@ class Codex:
         found = {key: threads[id] for key, id in given.items() if threads[id].header is not None}
         without = [tui for tui in tuis if tui.key not in found]
         why = {tui.key: why_none(tui, tuis, threads.values(), given) for tui in without}
-        return _Look(began, frozenset(tui.key for tui in tuis), threads, found, why)
+        return _DaemonScan(began, frozenset(tui.key for tui in tuis), threads, found, why)
 
-    def _tui(self, process: Process, asked: Invocation) -> Tui:
+    def _tui(self, process: Process, asked: CodexCommand) -> Tui:
         named = parse_uuid(asked.words[0]) if asked.command == "resume" and asked.words else None
         return Tui(
             key=(process.pid, process.start),
@@ -308,7 +310,7 @@ def _newest(rollouts: Rollouts, id: str, recent: tuple[int, ...]) -> _Kept | Non
     return _Kept(rollout, recent) if rollout else None
 
 
-def _directory(process: Process, asked: Invocation) -> str | None:
+def _directory(process: Process, asked: CodexCommand) -> str | None:
     cwd = process.cwd()
     moved = asked.options.get("--cd") or asked.options.get("-C")
     return os.path.realpath(os.path.join(cwd, moved)) if cwd and moved else cwd
@@ -321,7 +323,7 @@ def _of_home(process: Process, home: str, peers: Iterable[tuple[Process, str]]) 
     return list({**same, process.pid: process}.values())
 
 
-def _opened(file: OpenFile, rollout: Rollout, home: Home) -> tuple[Thread | None, str]:
+def _opened(file: OpenDescriptor, rollout: Rollout, home: Home) -> tuple[Thread | None, str]:
     """Return the thread of an open rollout, and what was seen: the path must lead to the open file."""
     try:
         stat, header = home.rollouts.header(rollout)
@@ -347,7 +349,7 @@ def _locked(home: Home, id: str, made_ns: int) -> Thread | None:
     return Thread(id, "lock", stat.mtime_ns, rollout, header) if header.own else None
 
 
-def _sessions(home: Home, held: Held) -> tuple[Session, ...]:
+def _sessions(home: Home, held: OpenThreads) -> tuple[Session, ...]:
     return tuple(_session(home, thread, thread.via) for _, thread in sorted(held.threads().items()))
 
 

@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Iterable
 
-from agents9core.harness.rollout import Header, Rollout, Rollouts, born_ms, first_day
+from agents9core.harness.rollout import Rollout, RolloutHeader, Rollouts, born_ms, first_day
 from agents9core.session import Session
 
 _ODD = re.compile("[^A-Za-z0-9_.-]")
@@ -25,9 +25,9 @@ class Families:
 
     def __init__(self, rollouts: Rollouts) -> None:
         self.rollouts = rollouts
-        self._looked: tuple[float, str, dict[str, tuple[Rollout, Header]]] = (float("-inf"), "", {})
+        self._looked: tuple[float, str, dict[str, tuple[Rollout, RolloutHeader]]] = (float("-inf"), "", {})
 
-    def since(self, thread: str, seconds: float) -> dict[str, tuple[Rollout, Header]]:
+    def since(self, thread: str, seconds: float) -> dict[str, tuple[Rollout, RolloutHeader]]:
         """Return the newest file of each thread with a parent that was made since *thread*.
 
         *seconds*: how old the answer may be.
@@ -39,8 +39,8 @@ class Families:
             self._looked = (asked, day, files)
         return {child: file for child, file in files.items() if file[0].is_since(day)}
 
-    def _newest_files(self, thread: str) -> dict[str, tuple[Rollout, Header]]:
-        found: dict[str, tuple[Rollout, Header]] = {}
+    def _newest_files(self, thread: str) -> dict[str, tuple[Rollout, RolloutHeader]]:
+        found: dict[str, tuple[Rollout, RolloutHeader]] = {}
         for rollout in self.rollouts.since(thread):
             header = self.rollouts.first_header(rollout)
             if header is None or header.parent is None:
@@ -69,7 +69,7 @@ def subagents(families: Families, thread: str, names: dict[str, str], seconds: f
     return found
 
 
-def _descendants(thread: str, files: dict[str, tuple[Rollout, Header]]) -> Iterable[str]:
+def _descendants(thread: str, files: dict[str, tuple[Rollout, RolloutHeader]]) -> Iterable[str]:
     """Return the threads below *thread*, in the order in which they were born."""
     children: dict[str, list[str]] = {}
     for child, (_, header) in files.items():

@@ -32,7 +32,7 @@ _WORD = re.compile("[a-z][a-z0-9-]*")
 """What a subcommand looks like."""
 
 
-class Invocation(NamedTuple):
+class CodexCommand(NamedTuple):
     """What a command line asks for."""
 
     command: str
@@ -46,7 +46,7 @@ class Invocation(NamedTuple):
     """Whether what looks like a prompt of one word may be a subcommand that is not known."""
 
 
-def parse_argv(argv: tuple[str, ...]) -> Invocation:
+def parse_argv(argv: tuple[str, ...]) -> CodexCommand:
     """Read a codex command line; options may stand before the subcommand. Pure."""
     words: list[str] = []
     options: dict[str, str] = {}
@@ -66,7 +66,7 @@ def parse_argv(argv: tuple[str, ...]) -> Invocation:
     known = words and (words[0] in _SESSION or words[0] in _NO_SESSION)
     command, *rest = words if known else [""]
     doubtful = not known and len(words) > 0 and words[0] == argv[1] and _WORD.fullmatch(argv[1]) is not None
-    return Invocation(command, tuple(rest), options, settings, doubtful)
+    return CodexCommand(command, tuple(rest), options, settings, doubtful)
 
 
 def _setting(option: str, value: str) -> dict[str, str]:
@@ -99,7 +99,7 @@ def _is_codex(process: Process, name: str) -> bool:
     return "codex" in (plain(process.comm), plain(process.exe() or "")) and not is_other(process.exe() or "")
 
 
-def _has_threads(asked: Invocation) -> bool:
+def _has_threads(asked: CodexCommand) -> bool:
     return not (
         asked.command in _NO_SESSION
         or (asked.command == "app-server" and asked.words[:1] and asked.words[0] in _APP_SERVER_TOOLS)
@@ -108,12 +108,12 @@ def _has_threads(asked: Invocation) -> bool:
     )
 
 
-def is_daemon(asked: Invocation) -> bool:
+def is_daemon(asked: CodexCommand) -> bool:
     """Say whether it is the server that a home's terminal interfaces share (0.171)."""
     return asked.command == "app-server" and "--managed-daemon" in asked.options
 
 
-def uses_daemon(asked: Invocation) -> bool:
+def uses_daemon(asked: CodexCommand) -> bool:
     """Say whether it is a terminal interface whose thread may live in that server."""
     switched_off = asked.settings.get("features.daemon_auto_start") == "false"
     return asked.command in _TUI and "--no-daemon" not in asked.options and not switched_off

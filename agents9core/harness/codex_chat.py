@@ -30,7 +30,7 @@ from agents9core.blocks import (
     has,
     text_parts,
 )
-from agents9core.record import CALL, LITERAL, NOTHING, RESULT, Message, Part, Reader, Record
+from agents9core.record import CALL, LITERAL, NOTHING, RESULT, Message, Part, Record, RecordDecoder
 
 _TURNS: dict[str | None, str] = {
     "task_started": "busy",
@@ -109,7 +109,7 @@ class _Metadata(msgspec.Struct, frozen=True):
     inherited_user_message: bool | None = None
 
 
-class _Line(msgspec.Struct, Generic[Text, Body], frozen=True, gc=False):
+class _CodexLine(msgspec.Struct, Generic[Text, Body], frozen=True, gc=False):
     type: str | None = None
     timestamp: str | None = None
     ordinal: int | None = None
@@ -118,7 +118,7 @@ class _Line(msgspec.Struct, Generic[Text, Body], frozen=True, gc=False):
 
 
 _AnyItem: TypeAlias = _Item[Any, Any]
-_AnyLine: TypeAlias = _Line[Any, Any]
+_AnyLine: TypeAlias = _CodexLine[Any, Any]
 
 _ENCRYPTED = Part(LITERAL, b"[encrypted]")
 
@@ -288,6 +288,6 @@ def _said(role: str, parts: list[Part]) -> list[Message]:
     return [Message(role, parts)] if parts else []
 
 
-_bare = Reader(_Item[str, Decoded], _Item[Raw, Raw], _say_bare)
-read = Reader(_Line[str, Decoded], _Line[Raw, Raw], _say, _bare)
+_bare = RecordDecoder(_Item[str, Decoded], _Item[Raw, Raw], _say_bare)
+read = RecordDecoder(_CodexLine[str, Decoded], _CodexLine[Raw, Raw], _say, _bare)
 """Reads a rollout."""

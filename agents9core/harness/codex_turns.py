@@ -21,7 +21,7 @@ _LONGEST_LINE = 1 << 20
 """No record that begins a turn is as long."""
 
 
-class _Known(NamedTuple):
+class _KnownTurn(NamedTuple):
     identity: object
     size: int
     turn_ns: int
@@ -32,7 +32,7 @@ class Turns:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: Remembered[tuple[str, tuple[str, ...]], _Known] = Remembered()
+        self._known: Remembered[tuple[str, tuple[str, ...]], _KnownTurn] = Remembered()
 
     def last_ns(self, rollout: Rollout) -> int:
         """Return when the last turn of a file began, in nanoseconds since 1970; 0: none did, or it cannot be
@@ -44,7 +44,7 @@ class Turns:
         try:
             with rollout.root.opened(rollout.path) as (fd, stat):
                 if known is None or known.identity != stat.identity or known.size > stat.size:
-                    known = _Known(stat.identity, 0, 0)
+                    known = _KnownTurn(stat.identity, 0, 0)
                 if known.size == stat.size:
                     return known.turn_ns
                 # A line may have been unfinished at the last look.
@@ -53,7 +53,7 @@ class Turns:
         except (TreeError, OSError):
             return 0
         with self._lock:
-            self._known[key] = _Known(stat.identity, stat.size, turn_ns)
+            self._known[key] = _KnownTurn(stat.identity, stat.size, turn_ns)
         return turn_ns
 
 

@@ -16,9 +16,9 @@ from agents9core.errors import TreeError
 from agents9core.harness import node
 from agents9core.harness.dsh_chat import VERSIONS
 from agents9core.harness.programs import plain
-from agents9core.harness.threads import Held, Thread, choose
+from agents9core.harness.threads import OpenThreads, Thread, choose
 from agents9core.lock import read_locks
-from agents9core.process import OpenFile, Process, ProcessTable
+from agents9core.process import OpenDescriptor, Process, ProcessTable
 from agents9core.remembered import Remembered
 from agents9core.session import Session, Source
 from agents9core.statx import FileStat
@@ -52,7 +52,7 @@ def owns(process: Process) -> bool:
     return named and not (words and words[0] in _NO_SESSION)
 
 
-class Place(NamedTuple):
+class DshSessionPath(NamedTuple):
     """The directory of a session."""
 
     root: Root
@@ -82,7 +82,7 @@ class Place(NamedTuple):
         return (self.project, self.name, max(files)[2]) if files else None
 
 
-class Header(NamedTuple):
+class DshHeader(NamedTuple):
     """What the first record of a transcript says."""
 
     id: str | None
@@ -99,20 +99,20 @@ class Open(NamedTuple):
     """A session that a process has open."""
 
     via: str
-    place: Place
+    place: DshSessionPath
     path: tuple[str, ...] | None
     """Its transcript, where there is one yet."""
     written_ns: int
-    header: Header | None
+    header: DshHeader | None
 
 
-def place_at(path: str) -> tuple[Place, str] | None:
+def place_at(path: str) -> tuple[DshSessionPath, str] | None:
     """Return the session's directory and the file's name, by an absolute path: `…/sessions/*/*/<file>`."""
     above, _, name = path.rpartition("/")
     store, _, project = os.path.dirname(above).rpartition("/")
     if not store.startswith("/") or os.path.basename(store) != _STORE or not (name == LOCK or _is_own(name)):
         return None
-    return Place(Root(store), project, os.path.basename(above)), name
+    return DshSessionPath(Root(store), project, os.path.basename(above)), name
 
 
 def _is_own(name: str) -> bool:
@@ -125,7 +125,7 @@ class Dsh:
     def __init__(self, table: ProcessTable) -> None:
         self._table = table
         self._lock = threading.Lock()
-        self._headers: Remembered[tuple[str, object], Header] = Remembered()
+        self._headers: Remembered[tuple[str, object], DshHeader] = Remembered()
 
     def resolve(self, process: Process, home: str, _peers: object = None) -> Session:
         """Return the session of a process; of several the one by codex's rule, and all as threads."""
@@ -169,12 +169,12 @@ class Dsh:
             return None
         return _session(one)._replace(id=id, started_ns=one.header.started_ns if one.header else 0)
 
-    def _kept(self, place: Place) -> Open | None:
+    def _kept(self, place: DshSessionPath) -> Open | None:
         path = place.transcript()
         one = self._looked("kept", place, path)[0] if path else None
         return one if one and one.path else None
 
-    def _by_fd(self, files: Iterable[OpenFile], steps: list[str]) -> Iterator[Open]:
+    def _by_fd(self, files: Iterable[OpenDescriptor], steps: list[str]) -> Iterator[Open]:
         for file in files:
             at = place_at(file.target)
             if at is None:
@@ -184,7 +184,7 @@ class Dsh:
             if one is not None:
                 yield one
 
-    def _opened(self, file: OpenFile, place: Place, name: str) -> tuple[Open | None, str]:
+    def _opened(self, file: OpenDescriptor, place: DshSessionPath, name: str) -> tuple[Open | None, str]:
         """Return the session of an open lock or transcript, and what was seen."""
         path = (place.project, place.name, name)
         try:
@@ -204,7 +204,7 @@ class Dsh:
         root = Root(os.path.join(home, _STORE))
         for project in root.names() if inodes else ():
             for name in root.names((project,)):
-                place = Place(root, project, name)
+                place = DshSessionPath(root, project, name)
                 if not _is_locked(place, inodes):
                     continue
                 one, seen = self._looked("lock", place, place.transcript())
@@ -212,7 +212,9 @@ class Dsh:
                 if one is not None:
                     yield one
 
-    def _looked(self, via: str, place: Place, path: tuple[str, ...] | None) -> tuple[Open | None, str]:
+    def _looked(
+        self, via: str, place: DshSessionPath, path: tuple[str, ...] | None
+    ) -> tuple[Open | None, str]:
         try:
             if path is None:
                 made_ns = place.lock().mtime_ns
@@ -227,7 +229,7 @@ class Dsh:
             return None, "a subagent's"
         return Open(via, place, path, stat.mtime_ns, header), f"session {_id(place, header)}"
 
-    def _header(self, root: Root, path: tuple[str, ...]) -> Header | None:
+    def _header(self, root: Root, path: tuple[str, ...]) -> DshHeader | None:
         """Return what a transcript's first record says; None where it is not written yet, or damaged."""
         with root.opened(path) as (fd, stat):
             key = (os.path.join(root.path, *path), stat.identity)
@@ -247,13 +249,13 @@ class Dsh:
         return header
 
 
-def parse_header(data: bytes) -> Header | None:
+def parse_header(data: bytes) -> DshHeader | None:
     """Read a transcript's first record; None where the bytes do not begin with one. Pure."""
     record = parse_object(data, first=True)
     if record is None or record.get("type") != "session":
         return None
     id = text_of(record, "id")
-    return Header(
+    return DshHeader(
         id=id if id and re.fullmatch(_ID, id) else None,
         cwd=text_of(record, "cwd"),
         own=record.get("origin") != "subagent",
@@ -264,7 +266,7 @@ def parse_header(data: bytes) -> Header | None:
 
 def _chosen(found: Mapping[str, Open]) -> Open | None:
     threads = {path: Thread(path, one.via, one.written_ns) for path, one in found.items()}
-    chosen = choose(Held(threads, {}, ()))
+    chosen = choose(OpenThreads(threads, {}, ()))
     return found[chosen] if chosen else None
 
 
@@ -272,17 +274,17 @@ def _milliseconds(value: object) -> int:
     return value if type(value) is int and 0 <= value <= _LATEST_MS else 0
 
 
-def _places(home: str) -> Iterator[tuple[str, Place]]:
+def _places(home: str) -> Iterator[tuple[str, DshSessionPath]]:
     """Yield the directories of a home's sessions by the ids that they are named after."""
     root = Root(os.path.join(home, _STORE))
     for project in sorted(root.names()):
         for name in root.names((project,)):
-            place = Place(root, project, name)
+            place = DshSessionPath(root, project, name)
             if id := _id(place, None):
                 yield id, place
 
 
-def _is_locked(place: Place, inodes: frozenset[int]) -> bool:
+def _is_locked(place: DshSessionPath, inodes: frozenset[int]) -> bool:
     try:
         stat = place.lock()
     except (TreeError, OSError):
@@ -290,7 +292,7 @@ def _is_locked(place: Place, inodes: frozenset[int]) -> bool:
     return stat.is_regular and stat.ino in inodes
 
 
-def _id(place: Place, header: Header | None) -> str | None:
+def _id(place: DshSessionPath, header: DshHeader | None) -> str | None:
     """Return a session's id: its own word for it, else the name of its directory, which is the id escaped."""
     if header is not None and header.id is not None:
         return header.id

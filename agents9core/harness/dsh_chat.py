@@ -24,7 +24,7 @@ from agents9core.blocks import (
     text_parts,
 )
 from agents9core.lenient import decoder
-from agents9core.record import CALL, NOTHING, RESULT, Message, Part, Reader, Record
+from agents9core.record import CALL, NOTHING, RESULT, Message, Part, Record, RecordDecoder
 
 VERSIONS = range(5)
 """The formats that are read."""
@@ -172,5 +172,5 @@ def _iso(milliseconds: float | None) -> str | None:
     return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat()
 
 
-read = Reader(_Event, _Event, _say)
+read = RecordDecoder(_Event, _Event, _say)
 """Reads a transcript."""

@@ -14,7 +14,7 @@ from agents9core.errors import TreeError
 from agents9core.harness import hermes_store
 from agents9core.harness.hermes_rows import DATABASE
 from agents9core.harness.programs import plain
-from agents9core.process import OpenFile, Process, ProcessTable, without_deleted
+from agents9core.process import OpenDescriptor, Process, ProcessTable, without_deleted
 from agents9core.session import Session, Source
 from agents9core.store import Root, parse_object, text_of
 
@@ -161,7 +161,7 @@ class Hermes:
         return abs(_number(told) - started) <= _START_SECONDS or told == process.start
 
 
-def _homes(files: Iterable[OpenFile]) -> list[str]:
+def _homes(files: Iterable[OpenDescriptor]) -> list[str]:
     """Return the homes whose database is open: a profile that was chosen after the start shows only there."""
     found = (re.fullmatch(_OPEN_DATABASE, file.target) for file in files)
     return sorted({match[1] for match in found if match})

@@ -24,7 +24,7 @@ from agents9core.blocks import (
     text_parts,
 )
 from agents9core.lenient import decoder
-from agents9core.record import CALL, COPY, NOTHING, RESULT, Message, Part, Reader, Record, Span
+from agents9core.record import CALL, COPY, NOTHING, RESULT, Message, Part, Record, RecordDecoder, Span
 
 JSON = b"\0json:"
 """Begins a content that is a list of parts."""
@@ -76,7 +76,7 @@ def head_line(head: Head) -> bytes:
     return _encode(head) + b"\n"
 
 
-class RowReader(Reader[Record]):
+class RowReader(RecordDecoder[Record]):
     """Reads frames. There is one way to read them."""
 
     def __init__(self) -> None: ...

@@ -18,8 +18,8 @@ from agents9core.harness.omp_store import (
     ADVISOR,
     SUFFIX,
     TOP,
-    Store,
-    Transcript,
+    OmpStore,
+    OmpTranscript,
     homes_of,
     is_file,
     locate,
@@ -31,8 +31,8 @@ from agents9core.harness.omp_stored import StoredSessions
 from agents9core.harness.omp_terminal import Note, read_note, terminal_of
 from agents9core.harness.programs import plain
 from agents9core.harness.sharing import Wish, share_out
-from agents9core.harness.threads import Held, Key, Thread, choose
-from agents9core.process import OpenFile, Process, ProcessTable, without_deleted
+from agents9core.harness.threads import Key, OpenThreads, Thread, choose
+from agents9core.process import OpenDescriptor, Process, ProcessTable, without_deleted
 from agents9core.session import Session
 
 Peers = Callable[[], Iterable[tuple[Process, str]]]
@@ -89,14 +89,14 @@ class _Seen(msgspec.Struct):
     """What one process shows of its session."""
 
     process: Process
-    store: Store
+    store: OmpStore
     environ: Mapping[str, str]
     cwd: str | None
     persists: bool
     """Whether it writes a transcript at all."""
-    held: dict[str, tuple[Transcript, int]] = {}
+    held: dict[str, tuple[OmpTranscript, int]] = {}
     """Transcripts that it holds open, by path, each with the time when it was written."""
-    noted: Transcript | None = None
+    noted: OmpTranscript | None = None
     """What the note of its terminal names."""
     steps: list[str] = []
 
@@ -105,11 +105,11 @@ class _Seen(msgspec.Struct):
         return (self.process.pid, self.process.start)
 
 
-class _Look(NamedTuple):
+class _OmpScan(NamedTuple):
     """What the processes that hold nothing open have, at one time."""
 
     began: float
-    given: Mapping[Key, tuple[str, Transcript]]
+    given: Mapping[Key, tuple[str, OmpTranscript]]
     """The rung that answered, and its answer."""
     steps: Mapping[Key, list[str]]
 
@@ -120,7 +120,7 @@ class Omp:
     def __init__(self, table: ProcessTable) -> None:
         self._table = table
         self._stored = StoredSessions(titled=True)
-        self._look = _Look(float("-inf"), {}, {})
+        self._look = _OmpScan(float("-inf"), {}, {})
         self.kept = self._stored.kept
         self.kept_session = self._stored.kept_session
 
@@ -165,18 +165,20 @@ class Omp:
             seen.steps.append(f"terminal: {step}")
         return seen
 
-    def _add_held(self, seen: _Seen, file: OpenFile) -> None:
+    def _add_held(self, seen: _Seen, file: OpenDescriptor) -> None:
         path = without_deleted(file.target)
         if not path.startswith("/") or not path.endswith(SUFFIX):
             return
         inside = locate(seen.store, path)
-        transcript = inside or Transcript(TOP, tuple(path[1:].split("/")))
+        transcript = inside or OmpTranscript(TOP, tuple(path[1:].split("/")))
         step, written_ns = self._opened(file, transcript, outside=inside is None)
         seen.steps.append(f"fd: {file.target}: {step}")
         if written_ns is not None:
             seen.held[transcript.full_path] = (transcript, written_ns)
 
-    def _opened(self, file: OpenFile, transcript: Transcript, outside: bool) -> tuple[str, int | None]:
+    def _opened(
+        self, file: OpenDescriptor, transcript: OmpTranscript, outside: bool
+    ) -> tuple[str, int | None]:
         """Say what an open file is, and when it was written where that is the session's transcript.
 
         A file that was rewritten by a rename is open no more; it is what lies at its path now.
@@ -198,15 +200,15 @@ class Omp:
             return "outside the store, and no session's", None
         return f"session {head.id or transcript.name_id}", stat.mtime_ns
 
-    def _chosen(self, seen: _Seen) -> Transcript | None:
+    def _chosen(self, seen: _Seen) -> OmpTranscript | None:
         """Return which of the transcripts that it holds open a process is in: codex's rule."""
         threads = {path: Thread(path, "fd", written) for path, (_, written) in seen.held.items()}
-        chosen = choose(Held(threads, {}, ()))
+        chosen = choose(OpenThreads(threads, {}, ()))
         return seen.held[chosen][0] if chosen else None
 
     # terminal
 
-    def _noted(self, seen: _Seen, terminal: str | None) -> tuple[Transcript | None, str]:
+    def _noted(self, seen: _Seen, terminal: str | None) -> tuple[OmpTranscript | None, str]:
         """Return what the note of a terminal names for this process, and what was seen."""
         if terminal is None:
             return None, "it has none that is known"
@@ -221,7 +223,7 @@ class Omp:
         why_not = self._disbelieved(note, transcript, seen)
         return None if why_not else transcript, f"{terminal}: {note.file}{why_not and ': '}{why_not}"
 
-    def _disbelieved(self, note: Note, transcript: Transcript, seen: _Seen) -> str:
+    def _disbelieved(self, note: Note, transcript: OmpTranscript, seen: _Seen) -> str:
         """Say why a note is not this process's; "" where it is.
 
         One that is older than the process is an earlier one's, unless what it names goes on to be written.
@@ -242,7 +244,7 @@ class Omp:
 
     # dir
 
-    def _look_at_all(self, seen: _Seen, peers: Peers) -> _Look:
+    def _look_at_all(self, seen: _Seen, peers: Peers) -> _OmpScan:
         """Share the transcripts that are noted, or lie in the right directory, among all processes."""
         began = time.monotonic()
         everybody = {seen.key: seen}
@@ -258,10 +260,10 @@ class Omp:
         for one in waiting:
             if one not in rest:
                 one.steps.append("dir: not asked")
-        return _Look(began, given, {one.key: one.steps for one in waiting})
+        return _OmpScan(began, given, {one.key: one.steps for one in waiting})
 
-    def _share_directories(self, rest: list[_Seen], taken: set[str]) -> dict[Key, tuple[str, Transcript]]:
-        found: dict[str, Transcript] = {}
+    def _share_directories(self, rest: list[_Seen], taken: set[str]) -> dict[Key, tuple[str, OmpTranscript]]:
+        found: dict[str, OmpTranscript] = {}
         wishes = []
         for one in rest:
             files = [(path, born) for path, born, found[path] in self._candidates(one) if path not in taken]
@@ -271,13 +273,13 @@ class Omp:
             one.steps.append(f"dir: {_said(one, wish, given)}")
         return {key: ("dir", found[path]) for key, path in given.items()}
 
-    def _candidates(self, seen: _Seen) -> Iterator[tuple[str, int | None, Transcript]]:
+    def _candidates(self, seen: _Seen) -> Iterator[tuple[str, int | None, OmpTranscript]]:
         """Yield what may be a process's by place and time: see `StoredSessions.written_since`."""
         files = of_directory(seen.store, seen.cwd, seen.environ)
         return self._stored.written_since(files, seen.cwd, self._started_ns(seen.process))
 
 
-def _share_notes(waiting: list[_Seen], held: set[str]) -> dict[Key, tuple[str, Transcript]]:
+def _share_notes(waiting: list[_Seen], held: set[str]) -> dict[Key, tuple[str, OmpTranscript]]:
     """Give the processes what their terminals' notes name, where that is nobody else's."""
     named = Counter(one.noted.full_path for one in waiting if one.noted)
     given = {}

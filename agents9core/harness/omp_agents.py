@@ -6,14 +6,22 @@ A subagent's subagent is `<session>/Anna/Anna.Bob.jsonl`. `Anna.md` is what Anna
 from collections.abc import Iterator
 
 from agents9core.errors import TreeError
-from agents9core.harness.omp_store import ADVISOR, DEEPEST, SUFFIX, Head, Heads, Transcript, is_file
+from agents9core.harness.omp_store import (
+    ADVISOR,
+    DEEPEST,
+    SUFFIX,
+    OmpHead,
+    OmpHeadCache,
+    OmpTranscript,
+    is_file,
+)
 from agents9core.session import Session, Source
 from agents9core.store import Root
 
 Path = tuple[str, ...]
 
 
-def subagents(session: Session, heads: Heads) -> dict[str, Session]:
+def subagents(session: Session, heads: OmpHeadCache) -> dict[str, Session]:
     """Return the subagents of a session and theirs, by the names that omp gave their files."""
     found: dict[str, Session] = {}
     for source in session.sources:
@@ -31,11 +39,11 @@ def subagents(session: Session, heads: Heads) -> dict[str, Session]:
     return dict(sorted(found.items()))
 
 
-def _head(heads: Heads, root: Root, path: Path) -> Head:
+def _head(heads: OmpHeadCache, root: Root, path: Path) -> OmpHead:
     try:
-        return heads.read(Transcript(root, path))[1]
+        return heads.read(OmpTranscript(root, path))[1]
     except (TreeError, OSError):
-        return Head()
+        return OmpHead()
 
 
 def _below(root: Root, directory: Path, level: int = 1) -> Iterator[Path]:

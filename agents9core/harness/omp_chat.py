@@ -30,7 +30,7 @@ from agents9core.blocks import (
     text_parts,
 )
 from agents9core.lenient import decoder
-from agents9core.record import CALL, LITERAL, NOTHING, RESULT, Message, Part, Reader, Record
+from agents9core.record import CALL, LITERAL, NOTHING, RESULT, Message, Part, Record, RecordDecoder
 
 TITLES = ("session_name",)
 """The facts that may be the title of a pi session. omp's stands in its slot."""
@@ -45,7 +45,7 @@ _TYPED = "typed by the person"
 """The id that a command of the person's and its result share."""
 
 
-class _Message(msgspec.Struct, Generic[Text, Body], frozen=True, gc=False):
+class _OmpMessage(msgspec.Struct, Generic[Text, Body], frozen=True, gc=False):
     role: str | None = None
     content: Body = ABSENT
     sections: Raw = ABSENT
@@ -64,7 +64,7 @@ class _Message(msgspec.Struct, Generic[Text, Body], frozen=True, gc=False):
 class _Entry(msgspec.Struct, Generic[Text, Body], frozen=True, gc=False):
     type: str | None = None
     timestamp: str | None = None
-    message: _Message[Text, Body] | None = None
+    message: _OmpMessage[Text, Body] | None = None
     content: Body = ABSENT
     summary: Text = ABSENT
     customType: str | None = None
@@ -85,7 +85,7 @@ class _File(msgspec.Struct, frozen=True, gc=False):
 
 
 _AnyBlock: TypeAlias = Block[Any, Any]
-_AnyMessage: TypeAlias = _Message[Any, Any]
+_AnyMessage: TypeAlias = _OmpMessage[Any, Any]
 _AnyEntry: TypeAlias = _Entry[Any, Any]
 _Facts: TypeAlias = tuple[tuple[str, str], ...]
 
@@ -275,5 +275,5 @@ def _said(role: str, parts: list[Part]) -> list[Message]:
     return [Message(role, parts)] if parts else []
 
 
-read = Reader(_Entry[str, Decoded], _Entry[Raw, Raw], _say, slot_bytes=slot_bytes)
+read = RecordDecoder(_Entry[str, Decoded], _Entry[Raw, Raw], _say, slot_bytes=slot_bytes)
 """Reads a session's file, or a subagent's."""

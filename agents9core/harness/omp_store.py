@@ -34,14 +34,14 @@ _ID = "[0-9A-Za-z][0-9A-Za-z._-]{0,127}"
 _PROFILE = "[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9_-])?"
 
 
-class Store(NamedTuple):
+class OmpStore(NamedTuple):
     """Where a process keeps its sessions, and which session each terminal was last in."""
 
     sessions: Root
     terminals: Root
 
 
-class Transcript(NamedTuple):
+class OmpTranscript(NamedTuple):
     """A file of a store, or one below `/` that a process was told to write to."""
 
     root: Root
@@ -59,7 +59,7 @@ class Transcript(NamedTuple):
         return id if re.fullmatch(_ID, id) else None
 
 
-class Head(NamedTuple):
+class OmpHead(NamedTuple):
     """What the first two lines of a transcript say."""
 
     id: str | None = None
@@ -70,19 +70,19 @@ class Head(NamedTuple):
     """0: it does not say."""
 
 
-def store_of(environ: Mapping[str, str], profile: str | None, home: str, cwd: str | None) -> Store:
+def store_of(environ: Mapping[str, str], profile: str | None, home: str, cwd: str | None) -> OmpStore:
     """Return where a process keeps its sessions, by its environment and the profile that it was told.
 
     *home*: `~/.omp`, or what was given in its place. XDG directories count once they have an `omp`.
     """
     profile = _profile(environ, profile)
     if own := _own(environ, profile, cwd):
-        return Store(Root(os.path.join(own, "sessions")), Root(os.path.join(own, "terminal-sessions")))
+        return OmpStore(Root(os.path.join(own, "sessions")), Root(os.path.join(own, "terminal-sessions")))
     below = ("profiles", profile) if profile else ()
     agent = os.path.join(_moved(environ, home), *below, "agent")
     data = _xdg(environ.get("XDG_DATA_HOME"), below) or agent
     state = _xdg(environ.get("XDG_STATE_HOME"), below) or agent
-    return Store(Root(os.path.join(data, "sessions")), Root(os.path.join(state, "terminal-sessions")))
+    return OmpStore(Root(os.path.join(data, "sessions")), Root(os.path.join(state, "terminal-sessions")))
 
 
 def homes_of(environ: Mapping[str, str], profile: str | None, home: str, cwd: str | None) -> tuple[str, ...]:
@@ -144,8 +144,8 @@ def directory_names(cwd: str, home: str, temporary: str) -> tuple[str, ...]:
 
 
 def of_directory(
-    store: Store, cwd: str | None, environ: Mapping[str, str]
-) -> Iterator[tuple[Transcript, int]]:
+    store: OmpStore, cwd: str | None, environ: Mapping[str, str]
+) -> Iterator[tuple[OmpTranscript, int]]:
     """Yield what lies in the directories that a cwd may have, with the time when each was written."""
     if cwd is None:
         return
@@ -157,7 +157,7 @@ def of_directory(
             continue
         for file, stat in entries:
             if stat.is_regular and file.endswith(SUFFIX):
-                yield Transcript(store.sessions, (name, file)), stat.mtime_ns
+                yield OmpTranscript(store.sessions, (name, file)), stat.mtime_ns
 
 
 def _below(path: str, base: str) -> str | None:
@@ -174,17 +174,17 @@ def dashed(path: str) -> str:
     return re.sub(r"[/\\:]", "-", path)
 
 
-def kept(home: str, id: str = "") -> dict[str, Transcript]:
+def kept(home: str, id: str = "") -> dict[str, OmpTranscript]:
     """Return the sessions in the stores of a home by the ids in their names, the newest of each.
 
     *id*: of the one that is looked for; "": all.
     """
-    found: dict[str, Transcript] = {}
+    found: dict[str, OmpTranscript] = {}
     for store in STORES:
         root = Root(os.path.join(home, *store))
         for directory in root.names():
             for name in root.names((directory,)):
-                transcript = Transcript(root, (directory, name))
+                transcript = OmpTranscript(root, (directory, name))
                 if not name.endswith(f"{id}{SUFFIX}") or name.startswith((".", ADVISOR)):
                     continue
                 its = transcript.name_id
@@ -193,23 +193,23 @@ def kept(home: str, id: str = "") -> dict[str, Transcript]:
     return found
 
 
-def locate(store: Store, path: str) -> Transcript | None:
+def locate(store: OmpStore, path: str) -> OmpTranscript | None:
     """Return the transcript at an absolute path; None where that does not lie inside the store."""
     for base in (store.sessions.path, os.path.realpath(store.sessions.path)):
         if path.startswith(f"{base}/") and path.endswith(SUFFIX):
             parts = tuple(path.removeprefix(f"{base}/").split("/"))
-            return Transcript(store.sessions, parts) if {"", ".", ".."}.isdisjoint(parts) else None
+            return OmpTranscript(store.sessions, parts) if {"", ".", ".."}.isdisjoint(parts) else None
     return None
 
 
-def main_of(transcript: Transcript) -> Transcript:
+def main_of(transcript: OmpTranscript) -> OmpTranscript:
     """Return the transcript that a subagent's hangs below; a session's own is its own."""
     root, path = transcript
     found = transcript
     for level in range(1, min(DEEPEST, len(path) - 1) + 1):
         above = (*path[: -level - 1], path[-level - 1] + SUFFIX)
         if is_file(root, above):
-            found = Transcript(root, above)
+            found = OmpTranscript(root, above)
     return found
 
 
@@ -221,14 +221,14 @@ def is_file(root: Root, path: tuple[str, ...]) -> bool:
         return False
 
 
-class Heads:
+class OmpHeadCache:
     """What transcripts begin with. Of a file that has not changed nothing is read again."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: Remembered[Transcript, tuple[FileStat, Head]] = Remembered()
+        self._known: Remembered[OmpTranscript, tuple[FileStat, OmpHead]] = Remembered()
 
-    def read(self, transcript: Transcript) -> tuple[FileStat, Head]:
+    def read(self, transcript: OmpTranscript) -> tuple[FileStat, OmpHead]:
         """Look at a transcript and its first lines. Raises as Root.open does, and OSError."""
         with transcript.root.opened(transcript.path) as (fd, stat):
             with self._lock:
@@ -243,7 +243,7 @@ class Heads:
         return stat, head
 
 
-def parse_head(data: bytes) -> Head:
+def parse_head(data: bytes) -> OmpHead:
     """Read the title slot and the header; before 17 there was no slot and the header came first. Pure.
 
     The slot is rewritten in place, the title in the header is not: an empty slot is no title.
@@ -252,7 +252,7 @@ def parse_head(data: bytes) -> Head:
     header = next((line for line in lines if line.get("type") == "session"), {})
     titled = lines[0]
     id = text_of(header, "id")
-    return Head(
+    return OmpHead(
         id=id if id and re.fullmatch(_ID, id) else None,
         cwd=text_of(header, "cwd"),
         title=text_of(titled, "title") if titled.get("type") in ("title", "session") else None,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from agents9core.errors import TreeError
-from agents9core.harness.omp_store import ADVISOR, Head, Heads, Transcript, is_file, kept
+from agents9core.harness.omp_store import ADVISOR, OmpHead, OmpHeadCache, OmpTranscript, is_file, kept
 from agents9core.harness.rollout import born_ms, parse_uuid
 from agents9core.remembered import Lately
 from agents9core.session import Session, Source
@@ -16,21 +16,21 @@ class StoredSessions:
 
     def __init__(self, *, titled: bool) -> None:
         """*titled*: whether what a file begins with says the title."""
-        self.heads = Heads()
+        self.heads = OmpHeadCache()
         self._titled = titled
-        self._places: Lately[tuple[str, str], Transcript] = Lately()
+        self._places: Lately[tuple[str, str], OmpTranscript] = Lately()
 
-    def head(self, transcript: Transcript) -> Head | None:
+    def head(self, transcript: OmpTranscript) -> OmpHead | None:
         """Return what a transcript begins with; None where there is no such file."""
         try:
             return self.heads.read(transcript)[1]
         except (TreeError, OSError):
             return None
 
-    def session(self, via: str, transcript: Transcript, steps: tuple[str, ...]) -> Session:
+    def session(self, via: str, transcript: OmpTranscript, steps: tuple[str, ...]) -> Session:
         """Return the session that is written to a transcript, also where that is not there yet."""
         head = self.head(transcript)
-        told = head or Head()
+        told = head or OmpHead()
         return Session(
             via=via,
             id=told.id or transcript.name_id,
@@ -58,8 +58,8 @@ class StoredSessions:
         return session._replace(id=id, started_ns=head.started_ns)
 
     def written_since(
-        self, files: Iterable[tuple[Transcript, int]], cwd: str | None, started_ns: int
-    ) -> Iterator[tuple[str, int | None, Transcript]]:
+        self, files: Iterable[tuple[OmpTranscript, int]], cwd: str | None, started_ns: int
+    ) -> Iterator[tuple[str, int | None, OmpTranscript]]:
         """Yield the sessions of a cwd that were written since a process started, the newest first.
 
         *files*: what may be one, with the time when each was written. Of each its path, its birth

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from agents9core.process import OpenFile, Process
+from agents9core.process import OpenDescriptor, Process
 from agents9core.store import Root
 
 _NOTE_BYTES = 16 << 10
@@ -35,7 +35,7 @@ class Note(NamedTuple):
     written_ns: int
 
 
-def terminal_of(process: Process, files: Iterable[OpenFile], environ: Mapping[str, str]) -> str | None:
+def terminal_of(process: Process, files: Iterable[OpenDescriptor], environ: Mapping[str, str]) -> str | None:
     """Return what omp calls the terminal of a process; None where it has none.
 
     Where its files may not be looked at, its controlling terminal stands for its standard input.

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from agents9core.errors import TreeError
 from agents9core.harness import node
-from agents9core.harness.omp_store import SUFFIX, Transcript, dashed
+from agents9core.harness.omp_store import SUFFIX, OmpTranscript, dashed
 from agents9core.harness.omp_stored import StoredSessions
 from agents9core.harness.programs import plain
 from agents9core.harness.sharing import Wish
@@ -73,11 +73,11 @@ def _named(process: Process, variable: str) -> str | None:
     return os.path.normpath(path) if path.startswith("/") else None
 
 
-class _Look(NamedTuple):
+class _PiLook(NamedTuple):
     """What all processes have, at one time."""
 
     began: float
-    given: Mapping[Key, Transcript]
+    given: Mapping[Key, OmpTranscript]
     steps: Mapping[Key, str]
     """What was seen for each."""
 
@@ -88,7 +88,7 @@ class Pi:
     def __init__(self, table: ProcessTable) -> None:
         self._table = table
         self._stored = StoredSessions(titled=False)
-        self._look = _Look(float("-inf"), {}, {})
+        self._look = _PiLook(float("-inf"), {}, {})
         self.kept = self._stored.kept
         self.kept_session = self._stored.kept_session
 
@@ -107,12 +107,12 @@ class Pi:
         """Return none: pi has no subagents of its own."""
         return {}
 
-    def _look_at_all(self, process: Process, home: str, peers: Peers) -> _Look:
+    def _look_at_all(self, process: Process, home: str, peers: Peers) -> _PiLook:
         """Share the transcripts of the processes' directories among all of them."""
         began = time.monotonic()
         everybody = {(peer.pid, peer.start): (peer, its) for peer, its in peers()}
         everybody[process.pid, process.start] = (process, home)
-        found: dict[str, Transcript] = {}
+        found: dict[str, OmpTranscript] = {}
         wishes, cwds = [], {}
         for key, (peer, its) in everybody.items():
             cwd, started_ns = peer.cwd(), self._table.started_ns(peer.start)
@@ -124,10 +124,10 @@ class Pi:
             cwds[key] = cwd
         given = share_out(wishes)
         steps = {wish.key: _said(wish, cwds[wish.key], given) for wish in wishes}
-        return _Look(began, {key: found[path] for key, path in given.items()}, steps)
+        return _PiLook(began, {key: found[path] for key, path in given.items()}, steps)
 
 
-def _files(process: Process, home: str, cwd: str | None) -> Iterator[tuple[Transcript, int]]:
+def _files(process: Process, home: str, cwd: str | None) -> Iterator[tuple[OmpTranscript, int]]:
     """Yield what lies where a process keeps the sessions of its cwd, with the time when each was written."""
     if cwd is None:
         return
@@ -142,7 +142,7 @@ def _files(process: Process, home: str, cwd: str | None) -> Iterator[tuple[Trans
             continue
         for name, stat in entries:
             if stat.is_regular and name.endswith(SUFFIX):
-                yield Transcript(root, (*path, name)), stat.mtime_ns
+                yield OmpTranscript(root, (*path, name)), stat.mtime_ns
 
 
 def share_out(wishes: list[Wish]) -> dict[Key, str]:

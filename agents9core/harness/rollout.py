@@ -23,9 +23,9 @@ from agents9core.zst import inflate_line
 
 STORES = ("sessions", "archived_sessions")
 DEEPEST_CHAIN = 64
-_ID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _WHEN = "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}"
-_NAME = rf"rollout-({_WHEN})-({_ID})(?:_({_ID}))?\.jsonl(\.zst)?"
+_NAME = rf"rollout-({_WHEN})-({UUID})(?:_({UUID}))?\.jsonl(\.zst)?"
 _FIRST_LINE_BYTES = 16 << 20
 _LARGEST_FILE = (1 << 63) - 1
 _CHUNK = 1 << 16
@@ -63,7 +63,7 @@ class Rollout(NamedTuple):
         return self._replace(path=(*self.path[:-1], name), compressed=False)
 
 
-class Header(NamedTuple):
+class RolloutHeader(NamedTuple):
     """What the first record of a rollout says; of a file without one, only what its name does."""
 
     thread: str
@@ -86,7 +86,7 @@ class Header(NamedTuple):
 
 def parse_uuid(value: object) -> str | None:
     """Return an id in the one spelling that file names have, None where it is no UUID."""
-    found = re.fullmatch(_ID, value.lower()) if isinstance(value, str) else None
+    found = re.fullmatch(UUID, value.lower()) if isinstance(value, str) else None
     return found[0] if found else None
 
 
@@ -104,7 +104,7 @@ def parse_name(root: Root, path: tuple[str, ...]) -> Rollout | None:
     return Rollout(root, path, thread, own or thread, when, compressed is not None)
 
 
-def parse_header(line: bytes, thread: str) -> Header:
+def parse_header(line: bytes, thread: str) -> RolloutHeader:
     """Read a rollout's first line. *thread* is the id in the file's name.
 
     Since autumn 2025 it is a `session_meta`; before, the bare payload. A second `session_meta` may follow,
@@ -113,9 +113,9 @@ def parse_header(line: bytes, thread: str) -> Header:
     record = parse_object(line, first=True) or {}
     meta = record.get("payload") if record.get("type") == "session_meta" else record
     if not isinstance(meta, dict) or ("type" in meta and meta is record):
-        return Header(thread)
+        return RolloutHeader(thread)
     base, broken = _parse_base(meta.get("history_base"))
-    return Header(
+    return RolloutHeader(
         thread=parse_uuid(meta.get("id")) or thread,
         own=_is_own(meta),
         cwd=text_of(meta, "cwd"),
@@ -161,12 +161,12 @@ def _parse_base(value: object) -> tuple[tuple[str, int] | None, str | None]:
     return (rollout, end), None
 
 
-class _Known(NamedTuple):
+class _KnownRollout(NamedTuple):
     """What a file's first line said when it was looked at; it is read again when the file has moved."""
 
     stat: FileStat
     line: int
-    header: Header | None
+    header: RolloutHeader | None
 
 
 class Rollouts:
@@ -175,7 +175,7 @@ class Rollouts:
     def __init__(self, home: str) -> None:
         self.sessions, self.archived = (Root(os.path.join(home, store)) for store in STORES)
         self._lock = threading.Lock()
-        self._headers: Remembered[tuple[str, tuple[str, ...]], _Known] = Remembered(_MOST_HEADERS)
+        self._headers: Remembered[tuple[str, tuple[str, ...]], _KnownRollout] = Remembered(_MOST_HEADERS)
         self._newest: Remembered[tuple[str, bool], tuple[Rollout | None, str]] = Remembered()
         self._bases: Remembered[str, Rollout] = Remembered()
         self._searched: Remembered[str, float] = Remembered()
@@ -190,7 +190,7 @@ class Rollouts:
                 return parse_name(root, tuple(real_path.removeprefix(store).split("/")))
         return None
 
-    def header(self, rollout: Rollout) -> tuple[FileStat, Header | None]:
+    def header(self, rollout: Rollout) -> tuple[FileStat, RolloutHeader | None]:
         """Look at a rollout. No header: its first line is not written yet. Raises as Root.open does."""
         with rollout.root.opened(rollout.path) as (fd, stat):
             key = (rollout.root.path, rollout.path)
@@ -200,12 +200,12 @@ class Rollouts:
                 return stat, known.header
             line = _first_line(fd, rollout)
             if known is None or known.line != hash(line):
-                known = _Known(stat, hash(line), parse_header(line, rollout.thread) if line else None)
+                known = _KnownRollout(stat, hash(line), parse_header(line, rollout.thread) if line else None)
             with self._lock:
                 self._headers[key] = known._replace(stat=stat)
         return stat, known.header
 
-    def first_header(self, rollout: Rollout) -> Header | None:
+    def first_header(self, rollout: Rollout) -> RolloutHeader | None:
         """Return what a rollout's first line says, read once: it never changes. None: it says nothing yet, or
         cannot be read. Raises Unavailable.
         """
@@ -299,7 +299,7 @@ class Rollouts:
             yield from _matching(self.sessions, day, "")
         yield from self._archived("")
 
-    def chain(self, rollout: Rollout, header: Header) -> tuple[tuple[Source, ...], str | None]:
+    def chain(self, rollout: Rollout, header: RolloutHeader) -> tuple[tuple[Source, ...], str | None]:
         """Return a transcript's files in order, and the id of the base that is missing before them."""
         sources = [Source(rollout.root, rollout.path)]
         seen = {rollout.id}
@@ -313,7 +313,7 @@ class Rollouts:
             header = above
         return tuple(reversed(sources)), header.broken_base
 
-    def _header_of(self, rollout: Rollout) -> Header | None:
+    def _header_of(self, rollout: Rollout) -> RolloutHeader | None:
         try:
             return self.header(rollout)[1]
         except (TreeError, OSError):

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from agents9core.harness.rollout import Header, Rollout, born_ms
+from agents9core.harness.rollout import Rollout, RolloutHeader, born_ms
 
 Key = tuple[int, int]
 """(pid, start): a process for as long as it lives."""
@@ -29,7 +29,7 @@ class Thread(NamedTuple):
     """When its rollout was last written, or its lock made."""
     rollout: Rollout | None = None
     """None before the first prompt: a thread is locked when it starts, its file is made later."""
-    header: Header | None = None
+    header: RolloutHeader | None = None
     opened_ns: int = 0
     """When it was opened, started or resumed: its lock is made anew. 0: there is none."""
     turn_ns: int = 0
@@ -41,7 +41,7 @@ class Thread(NamedTuple):
         return max(self.opened_ns, self.turn_ns)
 
 
-class Held(NamedTuple):
+class OpenThreads(NamedTuple):
     """What a process has open."""
 
     by_fd: Mapping[str, Thread]
@@ -53,7 +53,7 @@ class Held(NamedTuple):
         return {**self.by_lock, **self.by_fd}
 
 
-def choose(held: Held) -> str | None:
+def choose(held: OpenThreads) -> str | None:
     """Return the thread that a process is in. Pure.
 
     Of several the one that a person came to last: in which the last turn began, or that was opened after

@@ -54,7 +54,7 @@ class Ends(NamedTuple):
         return _ENDS.pack(self.client_port, self.server_port, self.client, self.server)
 
 
-class Unknown(Exception):
+class UnknownPeer(Exception):
     """Nobody can be named as the owner of the socket."""
 
 
@@ -95,7 +95,7 @@ class Peers:
         """
         try:
             return f"uid {self.uid_of(sock)}"
-        except (Unknown, OSError, ValueError):
+        except (UnknownPeer, OSError, ValueError):
             return _network_of(sock)
 
     def close(self) -> None:
@@ -112,7 +112,7 @@ class Peers:
                 client.connect(listener.getsockname())
                 with listener.accept()[0] as accepted:
                     return self.uid_of(accepted) == self._own
-        except (Unknown, OSError):
+        except (UnknownPeer, OSError):
             return False
 
     def _ask_kernel(self, ends: Ends) -> int:
@@ -152,17 +152,17 @@ def _owner_in(answer: bytes, ends: Ends) -> int:
     """Return the uid that an answer of sock_diag names, if it is about *ends* and anybody's."""
     _, kind, _, _, _, family, _ = _ANSWER.unpack_from(answer)
     if kind != SOCK_DIAG_BY_FAMILY or family != ends.family:
-        raise Unknown("no such socket")
+        raise UnknownPeer("no such socket")
     named = answer[_ANSWER_ENDS_AT : _ANSWER_ENDS_AT + _ENDS.size]
     if named != ends.packed():
-        raise Unknown("the answer is about another socket")
+        raise UnknownPeer("the answer is about another socket")
     uid, inode = _OWNER.unpack_from(answer, _ANSWER_OWNER_AT)
     return _owner(uid, inode)
 
 
 def _owner(uid: int, inode: int) -> int:
     if inode == 0:
-        raise Unknown("its process has closed it")
+        raise UnknownPeer("its process has closed it")
     return uid
 
 
@@ -175,7 +175,7 @@ def _look_in_proc(ends: Ends) -> int:
             fields = line.split()
             if fields[1:3] == [client, server]:
                 return _owner(int(fields[7]), int(fields[9]))
-    raise Unknown("no such socket")
+    raise UnknownPeer("no such socket")
 
 
 def _proc_address(family: int, packed: bytes, port: int) -> str:
@@ -190,7 +190,7 @@ def _ends_of(sock: socket.socket) -> Ends:
     own_host, own_port, *_ = sock.getsockname()
     client, server = _address(host), _address(own_host)
     if not client.is_loopback or client.version != server.version:
-        raise Unknown("it does not come over loopback")
+        raise UnknownPeer("it does not come over loopback")
     family = socket.AF_INET if client.version == 4 else socket.AF_INET6
     return Ends(family, client.packed.ljust(16, b"\0"), port, server.packed.ljust(16, b"\0"), own_port)
 

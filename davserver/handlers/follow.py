@@ -19,7 +19,7 @@ import orjson
 from agents9core.node import Chat, Columns, Messages
 from davserver.handlers.listing import message_objects
 from davserver.handlers.rows import slices
-from davserver.http.chat_query import Asked
+from davserver.http.chat_query import ChatQuery
 from davserver.http.environ import Pause
 from davserver.http.response import Answer, Later, Refusal
 
@@ -53,11 +53,11 @@ class Followers:
             self._free.release()
 
     def long_poll(
-        self, look: Look, asked: Asked, wake: Wake, listed: Callable[[Messages, int], Answer]
+        self, look: Look, asked: ChatQuery, wake: Wake, listed: Callable[[Messages, int], Answer]
     ) -> Later:
         """Answer with what *listed* makes of the rows from a number on, once there are any or the time is up.
 
-        Raises Refusal: what `Asked.first` raises, 503.
+        Raises Refusal: what `ChatQuery.first` raises, 503.
         """
         until = time.monotonic() + (asked.wait or 0)
         is_watched = False
@@ -76,7 +76,7 @@ class Followers:
                     stack.callback(chat.watch(wake))
                     is_watched = True
 
-    def events(self, look: Look, asked: Asked, wake: Wake, base: str) -> Iterator[bytes]:
+    def events(self, look: Look, asked: ChatQuery, wake: Wake, base: str) -> Iterator[bytes]:
         """Yield the messages that are asked for as events, and then each as it comes; never ends by itself.
 
         *base*: the chat's path with its slash. A place that is not in this transcript is the beginning.
@@ -110,7 +110,7 @@ class Followers:
                 heard = time.monotonic()
 
 
-def _place(asked: Asked, rows: Messages) -> tuple[str | None, int]:
+def _place(asked: ChatQuery, rows: Messages) -> tuple[str | None, int]:
     """Return where a stream begins: the transcript, None where it is another now, and the first message."""
     try:
         return rows.transcript, asked.first(rows)

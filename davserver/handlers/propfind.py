@@ -25,7 +25,7 @@ _INFINITE = Answer(
 )
 
 
-class Asked(NamedTuple):
+class PropfindRequest(NamedTuple):
     """Which properties a body asks for."""
 
     names: tuple[str, ...] | None
@@ -63,18 +63,18 @@ def _check_length(nbytes: int) -> None:
         raise Refusal(413, "A PROPFIND body may have 64 KiB")
 
 
-def _template(asked: Asked) -> Template:
+def _template(asked: PropfindRequest) -> Template:
     try:
         return Template(*asked)
     except TooLong as exc:
         raise Refusal(413, f"The names of properties may have {LONGEST_NAMES} characters") from exc
 
 
-def parse_asked(body: bytes) -> Asked:
+def parse_asked(body: bytes) -> PropfindRequest:
     """Return what the XML *body* asks for; an empty one asks for everything. Raises Refusal."""
     _check_length(len(body))
     if not body.strip():
-        return Asked(None)
+        return PropfindRequest(None)
     root = _parsed(body)
     if root.tag != "{DAV:}propfind":
         raise Refusal(400, "The body is not a propfind element")
@@ -90,7 +90,7 @@ def _parsed(body: bytes) -> Element:
     return root
 
 
-def _asked_by(root: Element) -> Asked:
+def _asked_by(root: Element) -> PropfindRequest:
     """Return what a propfind element asks for; elements that are not known do not count (section 17)."""
     kinds = {child.tag: child for child in root if child.tag in _KINDS}
     include = root.find("{DAV:}include")
@@ -98,10 +98,10 @@ def _asked_by(root: Element) -> Asked:
         raise Refusal(400, "A propfind has one of prop, allprop and propname")
     kind, element = kinds.popitem()
     if kind == "{DAV:}propname":
-        return Asked(None, values=False)
+        return PropfindRequest(None, values=False)
     if kind == "{DAV:}prop":
-        return Asked(_tags(element))
-    return Asked(None if include is None else tuple(dict.fromkeys((*LIVE, *_tags(include)))))
+        return PropfindRequest(_tags(element))
+    return PropfindRequest(None if include is None else tuple(dict.fromkeys((*LIVE, *_tags(include)))))
 
 
 _KINDS = {"{DAV:}prop", "{DAV:}allprop", "{DAV:}propname"}

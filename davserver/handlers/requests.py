@@ -23,7 +23,7 @@ from davserver.handlers.pieces import Pieces
 from davserver.handlers.propfind import propfind
 from davserver.handlers.search import Searches
 from davserver.http.accept import preferred
-from davserver.http.chat_query import Asked, next_link, parse_asked, resumed, transcript_header
+from davserver.http.chat_query import ChatQuery, next_link, parse_asked, resumed, transcript_header
 from davserver.http.conditional import Validators, failed_precondition
 from davserver.http.environ import PEER, WAKE, request_uri
 from davserver.http.response import STATUS, Answer, Later, begun, text_answer
@@ -100,7 +100,7 @@ class Handlers:
     def _messages_answer(self, href: str, form: str, rows: Messages, first: int) -> Answer:
         return messages_answer(rows, href, form, first, self._pieces, transcript_header(rows))
 
-    def _events(self, chat: Chat, target: Target, environ: dict[str, Any], asked: Asked) -> Answer:
+    def _events(self, chat: Chat, target: Target, environ: dict[str, Any], asked: ChatQuery) -> Answer:
         asked = resumed(asked, environ.get("HTTP_LAST_EVENT_ID"))
         unbuffered = ("X-Accel-Buffering", "no")  # a proxy hands each event on at once
         headers = [_VARY, ("Content-Type", EVENTS), unbuffered, transcript_header(chat.members())]
@@ -149,7 +149,7 @@ def _target(environ: dict[str, Any]) -> Target:
 
 
 def _found_answer(
-    href: str, form: str, asked: Asked, rows: Messages, found: Sequence[Row], is_more: bool
+    href: str, form: str, asked: ChatQuery, rows: Messages, found: Sequence[Row], is_more: bool
 ) -> Answer:
     headers = [transcript_header(rows)]
     if is_more:

@@ -16,7 +16,7 @@ from typing import cast
 
 from agents9core.node import Chat, File, Messages, Row
 from davserver.handlers.follow import Look
-from davserver.http.chat_query import Asked
+from davserver.http.chat_query import ChatQuery
 from davserver.http.environ import Pause
 from davserver.http.response import Answer, Later, Refusal
 
@@ -45,7 +45,7 @@ class TextSearch:
         return False
 
 
-class _Message:
+class _SearchedMessage:
     """One message that is being read."""
 
     def __init__(self, row: Row, file: File, text: str) -> None:
@@ -66,7 +66,7 @@ class _Message:
         self._reader.close()
 
 
-class _Scan:
+class _SearchState:
     """How far a chat was read, and what was found."""
 
     def __init__(self, text: str) -> None:
@@ -74,7 +74,7 @@ class _Scan:
         """The message that is read next; None before the first turn."""
         self.found: list[Row] = []
         self._text = text
-        self._message: _Message | None = None
+        self._message: _SearchedMessage | None = None
 
     def go_on(self, chat: Chat, rows: Messages, until: float) -> bool:
         """Read a piece, and on until a time; tell whether that was all there is, or all that is wanted."""
@@ -82,7 +82,7 @@ class _Scan:
         while number < len(rows) and len(self.found) < MAX_FOUND:
             if self._message is None:
                 row = rows[number]
-                self._message = _Message(row, cast(File, chat.walk(row.name)), self._text)
+                self._message = _SearchedMessage(row, cast(File, chat.walk(row.name)), self._text)
             is_found = self._message.read_on()
             if is_found:
                 self.found.append(self._message.row)
@@ -119,13 +119,17 @@ class Searches:
                 self._clients.remove(client)
 
     def search(
-        self, look: Look, asked: Asked, client: str, listed: Callable[[Messages, Sequence[Row], bool], Answer]
+        self,
+        look: Look,
+        asked: ChatQuery,
+        client: str,
+        listed: Callable[[Messages, Sequence[Row], bool], Answer],
     ) -> Later:
         """Answer with what *listed* makes of the rows found in a chat, and whether more of it is unread.
 
-        Raises Refusal: what `Asked.first` raises, 429.
+        Raises Refusal: what `ChatQuery.first` raises, 429.
         """
-        with self._only(client), closing(_Scan(asked.text or "")) as scan:
+        with self._only(client), closing(_SearchState(asked.text or "")) as scan:
             while True:
                 with look() as (chat, rows):
                     asked = asked._replace(transcript=asked.transcript or rows.transcript)

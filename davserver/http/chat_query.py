@@ -23,7 +23,7 @@ _LONGEST_ID = 18
 """Digits; an id with more is past the end of any chat."""
 
 
-class Asked(NamedTuple):
+class ChatQuery(NamedTuple):
     """What a client wants of a chat; None: it does not say."""
 
     after: str | None = None
@@ -44,7 +44,7 @@ class Asked(NamedTuple):
         return int(digits) + 1
 
 
-def parse_asked(query: str) -> Asked:
+def parse_asked(query: str) -> ChatQuery:
     """Return what a query asks for. What it means nothing to is passed over. Raises Refusal, 400."""
     values = parse_qs(query, keep_blank_values=True)
     after = _only(values, "after", _DECIMAL, "after is the id of a message, in decimal")
@@ -58,10 +58,10 @@ def parse_asked(query: str) -> Asked:
         raise Refusal(400, "q is the text that is looked for")
     if texts and wait:
         raise Refusal(400, "A search does not wait for more")
-    return Asked(after, transcript, int(wait) if wait else None, texts[0] if texts else None)
+    return ChatQuery(after, transcript, int(wait) if wait else None, texts[0] if texts else None)
 
 
-def resumed(asked: Asked, event_id: str | None) -> Asked:
+def resumed(asked: ChatQuery, event_id: str | None) -> ChatQuery:
     """Return *asked* as a client means it that has had the event *event_id*: it goes on after that."""
     if not event_id:
         return asked
@@ -71,7 +71,7 @@ def resumed(asked: Asked, event_id: str | None) -> Asked:
     return asked._replace(transcript=match[1], after=match[2] or None)
 
 
-def next_link(href: str, asked: Asked, transcript: str, last: Row) -> tuple[str, str]:
+def next_link(href: str, asked: ChatQuery, transcript: str, last: Row) -> tuple[str, str]:
     """Return the header that points to what comes after a row that is the last of an answer (RFC 8288)."""
     query = urlencode({"q": asked.text or "", "after": int(last.name[:8]), "transcript": transcript})
     return ("Link", f'<{href}/?{query}>; rel="next"')

@@ -13,7 +13,7 @@ from agents9core.errors import TreeError
 from davserver.ninep import messages as m
 from davserver.ninep import shape
 from davserver.ninep.errors import ProtocolError
-from davserver.ninep.wire import Message
+from davserver.ninep.wire import NinepMessage
 
 ENAMES = {
     errno.ENOENT: "file does not exist",
@@ -36,15 +36,15 @@ def ename(error: TreeError) -> str:
     return ENAMES.get(error.errno, ENAMES[errno.EIO])
 
 
-def _rerror(tag: int, error: TreeError) -> Message:
+def _rerror(tag: int, error: TreeError) -> NinepMessage:
     return m.Rerror(tag, ename(error))
 
 
-def _rerror_u(tag: int, error: TreeError) -> Message:
+def _rerror_u(tag: int, error: TreeError) -> NinepMessage:
     return m.RerrorU(tag, ename(error), error.errno)
 
 
-def _rlerror(tag: int, error: TreeError) -> Message:
+def _rlerror(tag: int, error: TreeError) -> NinepMessage:
     return m.Rlerror(tag, error.errno)
 
 
@@ -54,7 +54,7 @@ class Dialect(NamedTuple):
     version: str
     requests: tuple[type[Any], ...]
     """The messages that a client may send."""
-    error: Callable[[int, TreeError], Message]
+    error: Callable[[int, TreeError], NinepMessage]
     """(tag, error): the reply that says so."""
     stat_record: shape.StatRecord
     """What Tstat and the Tread of a directory give."""

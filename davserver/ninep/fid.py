@@ -9,23 +9,23 @@ from agents9core.node import Directory, File, Node, Reader, Stat
 from davserver.ninep.listing import Listing
 
 
-class Place:
+class WalkedNode:
     """A node, and the place that it was walked from: what `..` needs."""
 
     __slots__ = ("node", "parent")
 
-    def __init__(self, node: Node, parent: "Place | None") -> None:
+    def __init__(self, node: Node, parent: "WalkedNode | None") -> None:
         self.node = node
         self.parent = parent
 
-    def step(self, name: str) -> "tuple[Place, Stat]":
+    def step(self, name: str) -> "tuple[WalkedNode, Stat]":
         """Walk one name; `..` at the root stays there. Raises NotADirectory, NotFound, Gone."""
         directory = self._directory()
         if name == "..":
             there = self.parent or self
             return there, there.node.stat()
         node, stat = directory.step(name)
-        return Place(node, self), stat
+        return WalkedNode(node, self), stat
 
     def open(self) -> tuple[Reader | Listing, Stat]:
         """Start reading what is here, and look at it. Raises Gone, Denied."""
@@ -43,10 +43,10 @@ class Place:
 class Fid:
     """What a client's number stands for."""
 
-    __slots__ = ("opened", "place")
+    __slots__ = ("opened", "walked")
 
-    def __init__(self, place: Place) -> None:
-        self.place = place
+    def __init__(self, place: WalkedNode) -> None:
+        self.walked = place
         self.opened: Reader | Listing | None = None
 
     def prepare(self) -> None:

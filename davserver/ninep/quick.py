@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 from davserver.ninep import dialect as dialects
 from davserver.ninep import limits, shape
 from davserver.ninep import messages as m
-from davserver.ninep.fid import Fid, Place
+from davserver.ninep.fid import Fid, WalkedNode
 from davserver.ninep.listing import Listing
 from davserver.ninep.wire import CODECS, Buffer
 
 if TYPE_CHECKING:
-    from davserver.ninep.session import Session
+    from davserver.ninep.session import NinepSession
 
-Quick = Callable[["Session", Buffer, int, int], bytes | None]
+Quick = Callable[["NinepSession", Buffer, int, int], bytes | None]
 """(session, buffer, start, size): answer the frame of *size* bytes at *start*. It may raise anything:
 nothing is done then, and the long way says what is wrong."""
 
@@ -48,14 +48,14 @@ RWALK, RGETATTR, RLOPEN, RREAD, RCLUNK = (
 )
 
 
-def _walk(session: "Session", buffer: Buffer, start: int, size: int) -> bytes | None:
+def _walk(session: "NinepSession", buffer: Buffer, start: int, size: int) -> bytes | None:
     """Walk one name, or none, to a new fid."""
     tag, number, newfid, count = _TWALK.unpack_from(buffer, start)
     fids = session.fids
     fid = fids[number]
     if fid.opened is not None or newfid in fids or newfid == m.NOFID or len(fids) >= limits.MAX_FIDS:
         return None
-    place = fid.place
+    place = fid.walked
     if count == 0 and size == _TWALK.size:
         fids[newfid] = Fid(place)
         return _RWALK_NONE.pack(_RWALK_NONE.size, RWALK, tag, 0)
@@ -67,16 +67,16 @@ def _walk(session: "Session", buffer: Buffer, start: int, size: int) -> bytes | 
         return None
     directory: Any = place.node  # a file has no `step`
     member, (path, version, is_dir, _, _) = directory.step(name)
-    fids[newfid] = Fid(Place(member, place))
+    fids[newfid] = Fid(WalkedNode(member, place))
     kind = shape.QTDIR if is_dir else 0
     return _RWALK_ONE.pack(_RWALK_ONE.size, RWALK, tag, 1, kind, version & _MASK32, path)
 
 
-def _getattr(session: "Session", buffer: Buffer, start: int, size: int) -> bytes | None:
+def _getattr(session: "NinepSession", buffer: Buffer, start: int, size: int) -> bytes | None:
     if size != _TGETATTR.size:
         return None
     tag, number, _ = _TGETATTR.unpack_from(buffer, start)
-    path, version, is_dir, length, mtime_ns = session.fids[number].place.node.stat()
+    path, version, is_dir, length, mtime_ns = session.fids[number].walked.node.stat()
     kind, mode = (shape.QTDIR, _DIRECTORY) if is_dir else (0, _FILE)
     seconds, nanoseconds = divmod(mtime_ns, 1_000_000_000)
     if seconds < 0:
@@ -88,18 +88,18 @@ def _getattr(session: "Session", buffer: Buffer, start: int, size: int) -> bytes
     )  # fmt: skip
 
 
-def _lopen(session: "Session", buffer: Buffer, start: int, size: int) -> bytes | None:
+def _lopen(session: "NinepSession", buffer: Buffer, start: int, size: int) -> bytes | None:
     tag, number, flags = _TLOPEN.unpack_from(buffer, start)
     fid = session.fids[number]
     if size != _TLOPEN.size or flags & _WRITES or fid.opened is not None:
         return None
-    file: Any = fid.place.node  # a directory has no `start`
+    file: Any = fid.walked.node  # a directory has no `start`
     fid.opened, (path, version, _, _, _) = file.start()
     session.just_opened.append(fid)
     return _RLOPEN.pack(_RLOPEN.size, RLOPEN, tag, 0, version & _MASK32, path, 0)
 
 
-def _read(session: "Session", buffer: Buffer, start: int, size: int) -> bytes | None:
+def _read(session: "NinepSession", buffer: Buffer, start: int, size: int) -> bytes | None:
     tag, number, offset, count = _TREAD.unpack_from(buffer, start)
     opened = session.fids[number].opened
     if size != _TREAD.size or opened is None or isinstance(opened, Listing) or offset > limits.MAX_OFFSET:
@@ -108,7 +108,7 @@ def _read(session: "Session", buffer: Buffer, start: int, size: int) -> bytes | 
     return _RREAD.pack(_RREAD.size + len(data), RREAD, tag, len(data)) + data
 
 
-def _clunk(session: "Session", buffer: Buffer, start: int, size: int) -> bytes | None:
+def _clunk(session: "NinepSession", buffer: Buffer, start: int, size: int) -> bytes | None:
     if size != _TCLUNK.size:
         return None
     tag, number = _TCLUNK.unpack_from(buffer, start)

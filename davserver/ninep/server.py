@@ -34,9 +34,9 @@ from pathlib import Path
 
 from agents9core.node import Directory
 from davserver.ninep.errors import WireError
-from davserver.ninep.session import Session
+from davserver.ninep.session import NinepSession
 from davserver.ninep.shape import Owner
-from davserver.ninep.wire import Message, describe
+from davserver.ninep.wire import NinepMessage, describe
 
 MAX_CONNECTIONS = 64
 """One mount is one connection; each costs a thread and at most a few MiB."""
@@ -58,14 +58,14 @@ logger = logging.getLogger(__name__)
 trace_logger = logging.getLogger("davserver.ninep.trace")
 
 
-class Connection:
+class NinepConnection:
     """One client: its socket and its session."""
 
     def __init__(self, sock: socket.socket, peer: str, root: Directory, owner: Owner) -> None:
         self._sock = sock
         self.peer = peer
         traced = trace_logger.isEnabledFor(logging.DEBUG)
-        self._session = Session(root, owner, self._trace if traced else None)
+        self._session = NinepSession(root, owner, self._trace if traced else None)
 
     def run(self) -> None:
         """Serve the client until it leaves or is no 9P client."""
@@ -93,11 +93,11 @@ class Connection:
                 self._sock.sendall(replies)
             self._session.work_ahead()
 
-    def _trace(self, direction: str, message: Message) -> None:
+    def _trace(self, direction: str, message: NinepMessage) -> None:
         trace_logger.debug("%s %s %s", self.peer, direction, describe(message))
 
 
-class Server:
+class NinepServer:
     """The 9P door to one tree. Add listeners, then `start`; `stop` ends it for good."""
 
     def __init__(self, root: Directory, owner: Owner, admit: Callable[[socket.socket], bool]) -> None:
@@ -113,7 +113,7 @@ class Server:
         self._accepting = threading.Thread(target=self._accept_loop, name="9p-accept", daemon=True)
         self._lock = threading.Lock()
         self._stopping = False
-        self._connections: dict[Connection, threading.Thread] = {}
+        self._connections: dict[NinepConnection, threading.Thread] = {}
 
     @property
     def connection_count(self) -> int:
@@ -224,7 +224,7 @@ class Server:
 
     def _welcome(self, sock: socket.socket, peer: str) -> None:
         """Give the client a thread, or close it where there are as many as may be."""
-        connection = Connection(sock, peer, self._root, self._owner)
+        connection = NinepConnection(sock, peer, self._root, self._owner)
         thread = threading.Thread(target=self._serve, args=(connection,), name=f"9p-{peer}", daemon=True)
         with self._lock:
             has_room = len(self._connections) < MAX_CONNECTIONS
@@ -242,13 +242,13 @@ class Server:
             sock.close()
             time.sleep(FULL_SECONDS)
 
-    def _serve(self, connection: Connection) -> None:
+    def _serve(self, connection: NinepConnection) -> None:
         try:
             connection.run()
         finally:
             self._forget(connection)
 
-    def _forget(self, connection: Connection) -> None:
+    def _forget(self, connection: NinepConnection) -> None:
         with self._lock:
             del self._connections[connection]
 

@@ -31,9 +31,9 @@ from davserver.ninep.errors import (
     UnknownFid,
     WireError,
 )
-from davserver.ninep.fid import Fid, Place
+from davserver.ninep.fid import Fid, WalkedNode
 from davserver.ninep.listing import Listing
-from davserver.ninep.wire import CODECS, HEADER_BYTES, SIZE, Buffer, Message, encode
+from davserver.ninep.wire import CODECS, HEADER_BYTES, SIZE, Buffer, NinepMessage, encode
 
 OREAD, OEXEC, OTRUNC, ORCLOSE = 0, 3, 0x10, 0x40
 """Mode bits of Topen (open(5)); the low two bits are the access."""
@@ -48,14 +48,14 @@ LOCK_UNLOCKED = 2
 logger = logging.getLogger(__name__)
 
 
-class Session:
+class NinepSession:
     """The server's side of one connection. Used by one thread at a time."""
 
     def __init__(
-        self, root: Directory, owner: shape.Owner, trace: Callable[[str, Message], None] | None = None
+        self, root: Directory, owner: shape.Owner, trace: Callable[[str, NinepMessage], None] | None = None
     ) -> None:
         """Serve the tree at *root*, every file *owner*'s; *trace* is told ("->" or "<-", message) of each."""
-        self._root = Place(root, None)
+        self._root = WalkedNode(root, None)
         self._one_request = root.one_request
         self.owner = owner
         self._trace = trace
@@ -194,7 +194,7 @@ class Session:
         self._requests = REQUESTS[dialect.version]
         self._quick = {} if self._trace else quick.ANSWERS[dialect.version]
 
-    def _version(self, message: m.Tversion) -> Message:
+    def _version(self, message: m.Tversion) -> NinepMessage:
         if message.msize < limits.MIN_MSIZE:
             raise ProtocolError(f"msize {message.msize} is less than {limits.MIN_MSIZE}")
         self.close()
@@ -202,10 +202,10 @@ class Session:
         self._use(dialects.negotiate(message.version))
         return m.Rversion(message.tag, self.msize, self._dialect.version)
 
-    def _auth(self, message: m.Tauth | m.TauthU) -> Message:
+    def _auth(self, message: m.Tauth | m.TauthU) -> NinepMessage:
         raise NoAuthentication("no authentication is needed")
 
-    def _attach(self, message: m.Tattach | m.TattachU) -> Message:
+    def _attach(self, message: m.Tattach | m.TattachU) -> NinepMessage:
         self._check_new(message.fid)
         if message.afid != m.NOFID:
             raise UnknownFid(f"afid {message.afid}")
@@ -214,10 +214,10 @@ class Session:
             if name not in ("", "."):
                 place, _ = place.step(name)
         stat = place.node.stat()
-        self.fids[message.fid] = Fid(Place(place.node, None))
+        self.fids[message.fid] = Fid(WalkedNode(place.node, None))
         return m.Rattach(message.tag, shape.qid(stat))
 
-    def _flush(self, message: m.Tflush) -> Message:
+    def _flush(self, message: m.Tflush) -> NinepMessage:
         return m.Rflush(message.tag)
 
     # --- fids ---
@@ -234,14 +234,14 @@ class Session:
         if len(self.fids) >= limits.MAX_FIDS:
             raise TooManyFids(f"{limits.MAX_FIDS} fids")
 
-    def _walk(self, message: m.Twalk) -> Message:
+    def _walk(self, message: m.Twalk) -> NinepMessage:
         _, number, newfid, names = message
         fid = self._known(number)
         if newfid != number:
             self._check_new(newfid)
         if fid.opened is not None and (newfid == number or not self._dialect.walks_from_open):
             raise BadUseOfFid(f"fid {number} is open")
-        place = fid.place
+        place = fid.walked
         qids: list[bytes] = []
         for name in names:
             try:
@@ -252,29 +252,29 @@ class Session:
                 return m.Rwalk(message.tag, tuple(qids))
             qids.append(shape.qid(stat))
         if newfid == number:
-            fid.place = place
+            fid.walked = place
         else:
             self.fids[newfid] = Fid(place)
         return m.Rwalk(message.tag, tuple(qids))
 
-    def _clunk(self, message: m.Tclunk) -> Message:
+    def _clunk(self, message: m.Tclunk) -> NinepMessage:
         fid = self._known(message.fid)
         del self.fids[message.fid]
         fid.let_go()
         return m.Rclunk(message.tag)
 
-    def _remove(self, message: m.Tremove) -> Message:
+    def _remove(self, message: m.Tremove) -> NinepMessage:
         """Clunk, as remove(5) says, also though it fails."""
         self._clunk(m.Tclunk(message.tag, message.fid))
         raise ReadOnly("the tree is read-only")
 
     # --- open and read ---
 
-    def _topen(self, message: m.Topen) -> Message:
+    def _topen(self, message: m.Topen) -> NinepMessage:
         writes = message.mode & 3 not in (OREAD, OEXEC) or message.mode & (OTRUNC | ORCLOSE)
         return m.Ropen(message.tag, self._open(message.fid, writes=bool(writes)), 0)
 
-    def _tlopen(self, message: m.Tlopen) -> Message:
+    def _tlopen(self, message: m.Tlopen) -> NinepMessage:
         writes = message.flags & (m.O_ACCMODE | m.O_TRUNC)
         return m.Rlopen(message.tag, self._open(message.fid, writes=bool(writes)), 0)
 
@@ -285,11 +285,11 @@ class Session:
             raise AlreadyOpen(f"fid {number}")
         if writes:
             raise ReadOnly("the tree is read-only")
-        fid.opened, stat = fid.place.open()
+        fid.opened, stat = fid.walked.open()
         self.just_opened.append(fid)
         return shape.qid(stat)
 
-    def _read(self, message: m.Tread) -> Message:
+    def _read(self, message: m.Tread) -> NinepMessage:
         tag, number, offset, count = message
         fid = self._known(number)
         room = min(count, self.msize - limits.READ_HEADER_BYTES)
@@ -306,108 +306,108 @@ class Session:
         pack = shape.stat_records(self._dialect.stat_record, self.owner)
         return listing.from_offset(offset, room, pack)
 
-    def _readdir(self, message: m.Treaddir) -> Message:
+    def _readdir(self, message: m.Treaddir) -> NinepMessage:
         tag, number, offset, count = message
         fid = self._known(number)
         room = min(count, self.msize - limits.READ_HEADER_BYTES)
-        if not isinstance(fid.place.node, Directory):
-            raise NotADirectory(fid.place.node.name)
+        if not isinstance(fid.walked.node, Directory):
+            raise NotADirectory(fid.walked.node.name)
         if not isinstance(fid.opened, Listing):
             raise BadUseOfFid(f"fid {number} is not open")
         return m.Rreaddir(tag, fid.opened.from_cookie(offset, room, shape.dirents))
 
     # --- stat ---
 
-    def _stat(self, message: m.Tstat) -> Message:
-        place = self._known(message.fid).place
+    def _stat(self, message: m.Tstat) -> NinepMessage:
+        place = self._known(message.fid).walked
         name = place.node.name if place.parent else "/"
         record = self._dialect.stat_record(name, place.node.stat(), self.owner)
         return m.Rstat(message.tag, record)
 
-    def _getattr(self, message: m.Tgetattr) -> Message:
+    def _getattr(self, message: m.Tgetattr) -> NinepMessage:
         tag, number, _ = message
-        return shape.attributes(tag, self._known(number).place.node.stat(), self.owner)
+        return shape.attributes(tag, self._known(number).walked.node.stat(), self.owner)
 
-    def _statfs(self, message: m.Tstatfs) -> Message:
+    def _statfs(self, message: m.Tstatfs) -> NinepMessage:
         """Say that nothing is free: the tree has no size of its own."""
         self._known(message.fid)
         return m.Rstatfs(message.tag, STATFS_TYPE, shape.BLOCK_BYTES, 0, 0, 0, 0, 0, 0, NAME_BYTES)
 
     # --- what a tree that is only read can grant ---
 
-    def _wstat(self, message: m.Twstat) -> Message:
+    def _wstat(self, message: m.Twstat) -> NinepMessage:
         self._known(message.fid)
         if message.stat != self._dialect.blank_stat:
             raise ReadOnly("the tree is read-only")
         return m.Rwstat(message.tag)
 
-    def _fsync(self, message: m.Tfsync) -> Message:
+    def _fsync(self, message: m.Tfsync) -> NinepMessage:
         self._known(message.fid)
         return m.Rfsync(message.tag)
 
-    def _lock(self, message: m.Tlock) -> Message:
+    def _lock(self, message: m.Tlock) -> NinepMessage:
         """Grant it: nobody writes, so every lock is as good as shared."""
         self._known(message.fid)
         return m.Rlock(message.tag, LOCK_SUCCESS)
 
-    def _getlock(self, message: m.Tgetlock) -> Message:
+    def _getlock(self, message: m.Tgetlock) -> NinepMessage:
         self._known(message.fid)
         _, _, _, start, length, proc_id, client_id = message
         return m.Rgetlock(message.tag, LOCK_UNLOCKED, start, length, proc_id, client_id)
 
     # --- what it cannot ---
 
-    def _refuse(self, message: Any) -> Message:  # noqa: ANN401 - every request that writes
+    def _refuse(self, message: Any) -> NinepMessage:  # noqa: ANN401 - every request that writes
         """Refuse to write. Each of these requests has the fid that it would write through first."""
         self._known(message[1])
         raise ReadOnly("the tree is read-only")
 
-    def _xattrwalk(self, message: m.Txattrwalk) -> Message:
+    def _xattrwalk(self, message: m.Txattrwalk) -> NinepMessage:
         """Refuse so that GNU ls asks once and not for every file, which it does after ENODATA."""
         self._known(message.fid)
         raise NotSupported("no extended attributes")
 
-    def _readlink(self, message: m.Treadlink) -> Message:
+    def _readlink(self, message: m.Treadlink) -> NinepMessage:
         self._known(message.fid)
         raise NotALink("no symbolic links")
 
 
-HANDLERS: dict[type[Any], Callable[[Session, Any], Message]] = {
-    m.Tversion: Session._version,
-    m.Tauth: Session._auth,
-    m.TauthU: Session._auth,
-    m.Tattach: Session._attach,
-    m.TattachU: Session._attach,
-    m.Tflush: Session._flush,
-    m.Twalk: Session._walk,
-    m.Topen: Session._topen,
-    m.Tlopen: Session._tlopen,
-    m.Tread: Session._read,
-    m.Treaddir: Session._readdir,
-    m.Tclunk: Session._clunk,
-    m.Tremove: Session._remove,
-    m.Tstat: Session._stat,
-    m.Tgetattr: Session._getattr,
-    m.Tstatfs: Session._statfs,
-    m.Twstat: Session._wstat,
-    m.Tfsync: Session._fsync,
-    m.Tlock: Session._lock,
-    m.Tgetlock: Session._getlock,
-    m.Txattrwalk: Session._xattrwalk,
-    m.Treadlink: Session._readlink,
-    m.Twrite: Session._refuse,
-    m.Tcreate: Session._refuse,
-    m.TcreateU: Session._refuse,
-    m.Tlcreate: Session._refuse,
-    m.Tsymlink: Session._refuse,
-    m.Tmknod: Session._refuse,
-    m.Tmkdir: Session._refuse,
-    m.Tlink: Session._refuse,
-    m.Trename: Session._refuse,
-    m.Trenameat: Session._refuse,
-    m.Tunlinkat: Session._refuse,
-    m.Tsetattr: Session._refuse,
-    m.Txattrcreate: Session._refuse,
+HANDLERS: dict[type[Any], Callable[[NinepSession, Any], NinepMessage]] = {
+    m.Tversion: NinepSession._version,
+    m.Tauth: NinepSession._auth,
+    m.TauthU: NinepSession._auth,
+    m.Tattach: NinepSession._attach,
+    m.TattachU: NinepSession._attach,
+    m.Tflush: NinepSession._flush,
+    m.Twalk: NinepSession._walk,
+    m.Topen: NinepSession._topen,
+    m.Tlopen: NinepSession._tlopen,
+    m.Tread: NinepSession._read,
+    m.Treaddir: NinepSession._readdir,
+    m.Tclunk: NinepSession._clunk,
+    m.Tremove: NinepSession._remove,
+    m.Tstat: NinepSession._stat,
+    m.Tgetattr: NinepSession._getattr,
+    m.Tstatfs: NinepSession._statfs,
+    m.Twstat: NinepSession._wstat,
+    m.Tfsync: NinepSession._fsync,
+    m.Tlock: NinepSession._lock,
+    m.Tgetlock: NinepSession._getlock,
+    m.Txattrwalk: NinepSession._xattrwalk,
+    m.Treadlink: NinepSession._readlink,
+    m.Twrite: NinepSession._refuse,
+    m.Tcreate: NinepSession._refuse,
+    m.TcreateU: NinepSession._refuse,
+    m.Tlcreate: NinepSession._refuse,
+    m.Tsymlink: NinepSession._refuse,
+    m.Tmknod: NinepSession._refuse,
+    m.Tmkdir: NinepSession._refuse,
+    m.Tlink: NinepSession._refuse,
+    m.Trename: NinepSession._refuse,
+    m.Trenameat: NinepSession._refuse,
+    m.Tunlinkat: NinepSession._refuse,
+    m.Tsetattr: NinepSession._refuse,
+    m.Txattrcreate: NinepSession._refuse,
 }
 
 REQUESTS = {

@@ -21,7 +21,7 @@ QID_BYTES = 13
 Buffer = bytes | bytearray
 
 
-class Message(Protocol):
+class NinepMessage(Protocol):
     """What all messages have."""
 
     @property
@@ -30,7 +30,7 @@ class Message(Protocol):
         ...
 
 
-M = TypeVar("M", bound=Message)
+M = TypeVar("M", bound=NinepMessage)
 R = TypeVar("R")
 
 
@@ -271,7 +271,7 @@ def message(number: int) -> Callable[[type[M]], type[M]]:
     return register
 
 
-def encode(message: Message) -> bytes:
+def encode(message: NinepMessage) -> bytes:
     """Return the whole frame of *message*."""
     return CODECS[type(message)].encode(message)
 
@@ -282,7 +282,7 @@ def decode(cls: type[M], frame: Buffer) -> M:
     return decoded
 
 
-def describe(message: Message) -> str:
+def describe(message: NinepMessage) -> str:
     """Return *message* on one line for a log: bytes of files are only counted."""
     values: Any = message
     shown = map(_shown, values._fields, values)

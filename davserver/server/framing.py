@@ -10,7 +10,7 @@ import re
 from typing import NamedTuple
 
 from davserver.http.response import Refusal
-from davserver.server.request_head import Head, parse_head
+from davserver.server.request_head import RequestHead, parse_head
 
 _HEAD_END = re.compile(rb"\n\r?\n")
 _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r\n")
@@ -25,7 +25,7 @@ _BETWEEN_BYTES = 16 * 1024
 class Received(NamedTuple):
     """A whole request."""
 
-    head: Head
+    head: RequestHead
     body: bytes
     is_cut: bool
     """Whether the body has more than was taken; then nothing that follows can be read."""
@@ -46,7 +46,7 @@ class RequestBuffer:
     def _begin(self) -> None:
         self._at = 0
         """How far the bytes are understood."""
-        self._head: Head | None = None
+        self._head: RequestHead | None = None
         self._chunks: Chunks | None = None
         self._outcome: Received | Refusal | None = None
 
@@ -106,7 +106,7 @@ class RequestBuffer:
             return self._chunked(head)
         return self._sized(head)
 
-    def _find_head(self) -> Head | None:
+    def _find_head(self) -> RequestHead | None:
         match = _HEAD_END.search(self._data, max(0, self._at - 2))
         self._at = match.end() if match else len(self._data)
         if self._at > self._head_bytes:
@@ -116,7 +116,7 @@ class RequestBuffer:
             raise Refusal(431, "The head of the request has too many lines")
         return parse_head(bytes(self._data[: self._at])) if match else None
 
-    def _sized(self, head: Head) -> Received | None:
+    def _sized(self, head: RequestHead) -> Received | None:
         is_cut = head.length > self._body_bytes
         wanted = min(head.length, self._body_bytes)
         if is_cut and head.expects:
@@ -127,7 +127,7 @@ class RequestBuffer:
         self._at += wanted
         return Received(head, body, is_cut)
 
-    def _chunked(self, head: Head) -> Received | None:
+    def _chunked(self, head: RequestHead) -> Received | None:
         chunks = self._chunks = self._chunks or Chunks(self._data, self._at, self._body_bytes)
         if not chunks.are_whole():
             return None

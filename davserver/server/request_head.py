@@ -19,7 +19,7 @@ _LENGTH, _CODING = b"Content-Length", b"Transfer-Encoding"
 _ONLY_ONCE = {b"Host", _LENGTH, _CODING}
 
 
-class Head(NamedTuple):
+class RequestHead(NamedTuple):
     """A request, without its body."""
 
     method: bytes
@@ -38,7 +38,7 @@ class Head(NamedTuple):
     """Whether it waits for "100 Continue" before it sends the body."""
 
 
-def parse_head(data: bytes) -> Head:
+def parse_head(data: bytes) -> RequestHead:
     """Return what a head says, which ends with its empty line. Raises Refusal."""
     if not data.endswith(b"\r\n\r\n"):
         raise Refusal(400, "A line of the head does not end as lines do")
@@ -52,7 +52,7 @@ def parse_head(data: bytes) -> Head:
     version = "HTTP/1.0" if minor == b"0" else "HTTP/1.1"
     fields = _fields(lines[1:-2])
     length, is_chunked = _framing(fields, version)
-    return Head(
+    return RequestHead(
         method,
         target,
         version,

@@ -52,6 +52,8 @@ def text_of(index: ChatIndex, id_: int, data: bytes) -> str:
     pieces, extent, _ = cut(said_raw.parts, source, is_prose)
     assert extent == measure(said.parts, is_prose) == measure(said_raw.parts, is_prose)
     assert extent[0] == place.size == len(text)
-    joined = (piece.literal or make(piece.how, source[piece.at :][: piece.length]) for piece in pieces)
+    joined = (
+        segment.literal or make(segment.how, source[segment.at :][: segment.length]) for segment in pieces
+    )
     assert b"".join(joined) == text
     return text.decode()

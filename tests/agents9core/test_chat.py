@@ -15,7 +15,7 @@ from agents9core.chat import ChatDirectory, TranscriptFile
 from agents9core.errors import Gone, NotFound, TooLarge, Unavailable
 from agents9core.harness import claude_chat
 from agents9core.identity import PathNumbers
-from agents9core.seat import Desk, Held, Reading, Seat
+from agents9core.seat import Desk, PinnedTranscript, Reading, Seat
 from agents9core.session import Session, Source
 from agents9core.store import Root
 from agents9core.transcript import Transcripts
@@ -63,7 +63,7 @@ class MadeSeat(Seat):
 
     def held(self):
         visit = self.visit(scan=False)
-        return Held(self, visit.transcript, visit.generation) if visit else None
+        return PinnedTranscript(self, visit.transcript, visit.generation) if visit else None
 
     def write(self, *lines):
         self.path.write_bytes(b"".join(lines))

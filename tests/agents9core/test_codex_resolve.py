@@ -16,7 +16,7 @@ from agents9core.harness import codex, codex_argv
 from agents9core.harness import rollout as rollout_module
 from agents9core.harness.names import ThreadNames
 from agents9core.harness.rollout import born_ms, parse_header, parse_uuid
-from agents9core.harness.threads import Held, Thread, choose
+from agents9core.harness.threads import OpenThreads, Thread, choose
 from agents9core.process import ProcessTable
 from agents9core.resolver import Resolver
 from agents9core.zst import LARGEST, inflate
@@ -404,7 +404,7 @@ def test_a_deleted_file_is_not_believed(put, home, resolve):
 def test_a_path_that_leads_to_another_file_is_not_believed(put, proc, home, resolve, monkeypatch):
     path = home.rollout(A)
     put(fds={12: path})
-    monkeypatch.setattr(codex.OpenFile, "identity", lambda _file: (1, 2))
+    monkeypatch.setattr(codex.OpenDescriptor, "identity", lambda _file: (1, 2))
     assert said(resolve()) == ("none", None)
 
 
@@ -601,7 +601,7 @@ def test_a_process_with_one_has_no_threads(put, home, resolve):
 def test_what_is_chosen_is_open(fds, locks):
     by_fd = {name: Thread(name, "fd", 1, opened_ns=one, turn_ns=two) for name, (one, two) in fds.items()}
     by_lock = {name: Thread(name, "lock", at, opened_ns=at) for name, at in locks.items()}
-    chosen = choose(Held(by_fd, by_lock, ()))
+    chosen = choose(OpenThreads(by_fd, by_lock, ()))
     assert (chosen in by_fd or chosen in by_lock) if fds or locks else chosen is None
 
 

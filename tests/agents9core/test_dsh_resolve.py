@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agents9core.errors import Unreadable
 from agents9core.harness import dsh
 from agents9core.harness.dsh import parse_header, place_at
-from agents9core.process import OpenFile, ProcessTable
+from agents9core.process import OpenDescriptor, ProcessTable
 from agents9core.resolver import Resolver
 from agents9core.tree import build_tree
 
@@ -235,7 +235,7 @@ def test_the_lock_goes_before_an_older_transcript_that_is_open(proc, put, home, 
 
 def test_a_path_that_leads_to_another_file_than_is_open_is_not_believed(put, home, resolve, monkeypatch):
     put(fds=[home.lock(home.session(A, "session.v4.jsonl"))])
-    monkeypatch.setattr(OpenFile, "identity", lambda _: (1, 2))
+    monkeypatch.setattr(OpenDescriptor, "identity", lambda _: (1, 2))
     assert said(resolve()) == ("none", None)
 
 

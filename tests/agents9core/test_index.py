@@ -113,7 +113,7 @@ def test_a_missing_base_is_said_first():
     index = ChatIndex(codex_chat.read, 7, "0195a7c4")
     place = index.place(0)
     assert place.pieces is not None
-    text = b"".join(piece.literal for piece in place.pieces)
+    text = b"".join(segment.literal for segment in place.pieces)
     assert (index.kind(0), index.time(0), place.length) == ("system", 7, 0)
     assert b"0195a7c4" in text
     assert len(text) == place.size
@@ -171,8 +171,9 @@ def test_a_long_object_says_what_it_says_when_it_is_short(data, piece, monkeypat
         place = long.place(id_)
         assert place.pieces is not None
         made = (
-            piece.literal or render_module.make(piece.how, data[place.at + piece.at :][: piece.length])
-            for piece in place.pieces
+            segment.literal
+            or render_module.make(segment.how, data[place.at + segment.at :][: segment.length])
+            for segment in place.pieces
         )
         assert b"".join(made).decode() == text_of(short, id_, data)
 

@@ -7,7 +7,7 @@ import pytest
 
 from agents9core.errors import Gone, NotFound
 from agents9core.identity import PathNumbers
-from agents9core.mirror import MirrorDirectory, Store
+from agents9core.mirror import MirrorDirectory, MirroredStore
 from agents9core.store import Root
 
 SESSION = "projects/-srv/0d0f6c1e.jsonl"
@@ -34,7 +34,7 @@ def put(home, path, text=""):
 
 def mirror_of(*homes, allowed=(("projects",),)):
     return MirrorDirectory(
-        "claude", Store("claude", allowed, lambda: [str(home) for home in homes], PathNumbers())
+        "claude", MirroredStore("claude", allowed, lambda: [str(home) for home in homes], PathNumbers())
     )
 
 

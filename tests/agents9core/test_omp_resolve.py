@@ -13,7 +13,7 @@ from agents9core.errors import NotFound
 from agents9core.harness import omp, omp_store
 from agents9core.harness.omp_store import directory_names, parse_head
 from agents9core.harness.sharing import Wish, share_out
-from agents9core.process import OpenFile, ProcessTable
+from agents9core.process import OpenDescriptor, ProcessTable
 from agents9core.resolver import Resolver
 from agents9core.tree import build_tree
 
@@ -223,7 +223,7 @@ def test_trap_5_a_file_that_was_rewritten_by_a_rename_is_what_lies_there_now(put
 
 def test_a_path_that_leads_to_another_file_than_is_open_is_not_believed(put, home, resolve, monkeypatch):
     put(fds=[home.transcript(DIRECTORY, A, mtime=BEFORE)])
-    monkeypatch.setattr(OpenFile, "identity", lambda _: (1, 2))
+    monkeypatch.setattr(OpenDescriptor, "identity", lambda _: (1, 2))
     assert said(resolve()) == ("none", None)
 
 

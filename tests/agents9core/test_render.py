@@ -73,8 +73,11 @@ def source_of(parts: list[Part]) -> bytes:
 
 def joined(parts: list[Part], data: bytes) -> bytes:
     pieces, (size, _), _ = cut(parts, data, is_prose=True)
-    made = [piece.literal or make(piece.how, data[piece.at : piece.at + piece.length]) for piece in pieces]
-    assert [piece.start for piece in pieces] == [sum(map(len, made[:nth])) for nth in range(len(made))]
+    made = [
+        segment.literal or make(segment.how, data[segment.at : segment.at + segment.length])
+        for segment in pieces
+    ]
+    assert [segment.start for segment in pieces] == [sum(map(len, made[:nth])) for nth in range(len(made))]
     assert size == sum(map(len, made))
     return b"".join(made)
 
@@ -109,7 +112,7 @@ def test_no_piece_is_made_of_more_than_a_piece_of_the_file(monkeypatch):
     monkeypatch.setattr(render_module, "PIECE", 100)
     part = Part(TEXT, b'"' + rb"\ud83d\ude00" * 1000 + b'"')
     pieces, _, _ = cut([part], bytes(part.data), is_prose=True)
-    assert max(piece.length for piece in pieces) <= 100
+    assert max(segment.length for segment in pieces) <= 100
 
 
 def test_a_message_is_cut_from_where_the_one_before_ended():

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from davserver.auth import peer_credentials as peer
-from davserver.auth.peer_credentials import Ends, Peers, Unknown
+from davserver.auth.peer_credentials import Ends, Peers, UnknownPeer
 
 OTHER_USER = "nobody"
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can run a client as another user")
@@ -30,7 +30,7 @@ def without_sock_diag(monkeypatch):
     """Peers on a kernel without the module: every query answers ENOENT."""
 
     def refuse(self, ends):
-        raise Unknown("no such socket")
+        raise UnknownPeer("no such socket")
 
     monkeypatch.setattr(Peers, "_ask_kernel", refuse)
     made = Peers()
@@ -181,7 +181,7 @@ def test_an_answer_names_the_owner():
     ],
 )
 def test_an_answer_about_anything_else_is_nobody(wrong):
-    with pytest.raises(Unknown):
+    with pytest.raises(UnknownPeer):
         peer._owner_in(answer(**wrong), ENDS)
 
 

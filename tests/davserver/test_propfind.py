@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agents9core.memory import MemoryChat, MemoryDirectory, MemoryFile
 from davserver.handlers.multistatus import LIVE
-from davserver.handlers.propfind import Asked, parse_asked
+from davserver.handlers.propfind import PropfindRequest, parse_asked
 from davserver.http.environ import MAX_BODY_BYTES
 from davserver.http.response import Refusal
 
@@ -22,21 +22,21 @@ def body(inside: str, root: str = "D:propfind") -> bytes:
 
 @pytest.mark.parametrize("empty", [b"", b" \r\n"])
 def test_an_empty_body_asks_for_everything(empty):
-    assert parse_asked(empty) == Asked(None)
+    assert parse_asked(empty) == PropfindRequest(None)
 
 
 @pytest.mark.parametrize(
     ("inside", "asked"),
     [
-        ("<D:allprop/>", Asked(None)),
-        ("<D:propname/>", Asked(None, values=False)),
-        ("<D:prop><D:getetag/></D:prop>", Asked((DAV + "getetag",))),
-        ("<D:prop><D:getetag/><D:getetag/><x:y/></D:prop>", Asked((DAV + "getetag", "{urn:x}y"))),
-        ("<D:prop/>", Asked(())),
-        ("<D:prop><plain/></D:prop>", Asked(("plain",))),
-        ("<x:later/><D:allprop/>", Asked(None)),
-        ("<D:allprop/><D:include><x:y/><D:getetag/></D:include>", Asked((*LIVE, "{urn:x}y"))),
-        ("<D:include/><D:allprop/>", Asked(LIVE)),
+        ("<D:allprop/>", PropfindRequest(None)),
+        ("<D:propname/>", PropfindRequest(None, values=False)),
+        ("<D:prop><D:getetag/></D:prop>", PropfindRequest((DAV + "getetag",))),
+        ("<D:prop><D:getetag/><D:getetag/><x:y/></D:prop>", PropfindRequest((DAV + "getetag", "{urn:x}y"))),
+        ("<D:prop/>", PropfindRequest(())),
+        ("<D:prop><plain/></D:prop>", PropfindRequest(("plain",))),
+        ("<x:later/><D:allprop/>", PropfindRequest(None)),
+        ("<D:allprop/><D:include><x:y/><D:getetag/></D:include>", PropfindRequest((*LIVE, "{urn:x}y"))),
+        ("<D:include/><D:allprop/>", PropfindRequest(LIVE)),
     ],
 )
 def test_what_a_body_asks_for(inside, asked):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from davserver.http.response import Refusal
-from davserver.server.request_head import Head, parse_head
+from davserver.server.request_head import RequestHead, parse_head
 
 
 def head(*lines, version=b"1.1"):
@@ -22,7 +22,7 @@ def refusal(data):
 
 def test_a_head_says_all_that_is_asked():
     said = head(b"Host: x:1", b"Accept:a", b"accept: b", b"X-Long-Name: \t v \xe4 \t", b"Content-Type: t/s")
-    assert said == Head(
+    assert said == RequestHead(
         method=b"GET",
         target=b"/a?b",
         version="HTTP/1.1",

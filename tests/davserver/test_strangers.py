@@ -12,7 +12,7 @@ from agents9core.memory import MemoryDirectory, MemoryFile
 from davserver.app import App
 from davserver.auth import connection_limits as strangers
 from davserver.auth.passwords import CHALLENGE, Cost, Hash, Passwords
-from davserver.auth.peer_credentials import Peers, Unknown
+from davserver.auth.peer_credentials import Peers, UnknownPeer
 from davserver.server.http_server import HttpServer
 
 from .conftest import Client
@@ -39,7 +39,7 @@ class Others(Peers):
 
     def uid_of(self, sock):
         if self.uid is None:
-            raise Unknown("nobody")
+            raise UnknownPeer("nobody")
         return self.uid
 
     def name_of(self, sock):

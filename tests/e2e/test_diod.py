@@ -5,7 +5,7 @@ import os
 import pytest
 
 from agents9core.memory import MemoryDirectory, MemoryFile
-from davserver.ninep.server import Server
+from davserver.ninep.server import NinepServer
 from davserver.ninep.shape import Owner
 
 pytestmark = pytest.mark.e2e
@@ -20,7 +20,7 @@ def ninep(tmp_path):
     many = MemoryDirectory("many", [MemoryFile(f"{number:08d}-user", b"x") for number in range(5000)])
     sub = MemoryDirectory("sub", [MemoryFile("ü", b"umlaut\n", MTIME_NS)])
     root = MemoryDirectory("", [MemoryFile("version", b"agents9\n"), MemoryFile("long", LONG), many, sub])
-    server = Server(root, Owner(os.getuid(), os.getgid(), "glenda", "sys"), lambda sock: True)
+    server = NinepServer(root, Owner(os.getuid(), os.getgid(), "glenda", "sys"), lambda sock: True)
     host, port = server.listen_tcp("127.0.0.1", 0)
     server.listen_unix(tmp_path / "9p.sock")
     server.start()

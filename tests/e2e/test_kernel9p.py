@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from agents9core.memory import MemoryChat, MemoryDirectory, MemoryFile
-from davserver.ninep.server import Server
+from davserver.ninep.server import NinepServer
 from davserver.ninep.shape import Owner
 
 from .kernel9p import Guest, Outcome, start_guest
@@ -63,7 +63,7 @@ def tree():
 @pytest.fixture
 def start(tree, tmp_path):
     """Boots guests that mount *tree*; what still runs is ended after the test."""
-    server = Server(tree.root, Owner(os.getuid(), os.getgid(), "glenda", "sys"), lambda sock: True)
+    server = NinepServer(tree.root, Owner(os.getuid(), os.getgid(), "glenda", "sys"), lambda sock: True)
     socket_file = tmp_path / "9p.sock"
     server.listen_unix(socket_file)
     server.start()

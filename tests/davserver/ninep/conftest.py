@@ -9,7 +9,7 @@ import pytest
 from agents9core.memory import MemoryChat, MemoryDirectory, MemoryFile
 from davserver.ninep import messages as m
 from davserver.ninep.dialect import DIALECTS
-from davserver.ninep.session import Session
+from davserver.ninep.session import NinepSession
 from davserver.ninep.shape import Owner
 from davserver.ninep.wire import CODECS, decode, encode
 
@@ -125,7 +125,7 @@ class Talk:
     def __init__(self, root, version, msize=65536) -> None:
         self.version = version
         self.linux = version == "9P2000.L"
-        self.session = Session(root, OWNER)
+        self.session = NinepSession(root, OWNER)
         classes = (*SHARED_REPLIES, *REPLIES[version])
         self._replies = {CODECS[cls].number: cls for cls in classes}
         self.asked = self.call(m.Tversion(m.NOTAG, msize, version))

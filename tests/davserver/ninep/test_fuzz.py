@@ -7,7 +7,7 @@ import time
 import pytest
 
 from davserver.ninep.errors import WireError
-from davserver.ninep.session import HANDLERS, Session
+from davserver.ninep.session import HANDLERS, NinepSession
 from davserver.ninep.wire import CODECS, encode
 
 from .conftest import OWNER, Talk
@@ -60,7 +60,7 @@ def test_mutated_conversations(root, version):
     frames = [encode(message) for message in conversation(version)]
     until = time.monotonic() + SECONDS
     while time.monotonic() < until:
-        session = Session(root, OWNER)
+        session = NinepSession(root, OWNER)
         for frame in frames:
             mutated = mutate(random_, frame) if random_.random() < 0.4 else frame
             got, goes_on = replies(session, mutated)
@@ -68,7 +68,7 @@ def test_mutated_conversations(root, version):
             if not goes_on:
                 break
         session.close()
-    assert replies(Session(root, OWNER), frames[0])[1]
+    assert replies(NinepSession(root, OWNER), frames[0])[1]
 
 
 def test_random_requests_are_each_answered_once(talk):
@@ -101,7 +101,7 @@ def test_random_bytes_end_or_wait(root):
     random_ = random.Random(9)
     until = time.monotonic() + SECONDS
     while time.monotonic() < until:
-        session = Session(root, OWNER)
+        session = NinepSession(root, OWNER)
         for _ in range(5):
             _, goes_on = replies(session, random_.randbytes(random_.randint(1, 60)))
             if not goes_on:

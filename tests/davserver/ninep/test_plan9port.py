@@ -6,7 +6,7 @@ import py9p
 import pytest
 
 from agents9core.memory import MemoryChat, MemoryDirectory, MemoryFile
-from davserver.ninep.server import Server
+from davserver.ninep.server import NinepServer
 from davserver.ninep.shape import Owner
 
 MTIME_NS = 1_764_430_802_000_000_000
@@ -18,7 +18,7 @@ def client():
     for number in range(400):
         chat.say("user", f"naïve {number}\n".encode(), MTIME_NS + number * 10**9)
     root = MemoryDirectory("/", [MemoryFile("long", bytes(range(256)) * 400, MTIME_NS), chat])
-    server = Server(root, Owner(os.getuid(), os.getgid(), "glenda", "sys"), lambda sock: True)
+    server = NinepServer(root, Owner(os.getuid(), os.getgid(), "glenda", "sys"), lambda sock: True)
     host, port = server.listen_tcp("127.0.0.1", 0)
     server.start()
     with py9p.Client.connect_tcp(host, port) as client:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agents9core.memory import MemoryChat, MemoryDirectory, MemoryFile
-from davserver.ninep.session import Session
+from davserver.ninep.session import NinepSession
 from davserver.ninep.shape import Owner
 
 DATA = Path(__file__).parent.parent.parent / "data" / "ninep"
@@ -26,7 +26,7 @@ def session():
     for number in range(3):
         chat.say("assistant" if number % 2 else "user", b"message %d\n" % number, MTIME_NS + number * 10**9)
     root = MemoryDirectory("/", [MemoryFile("version", b"agents9\n", MTIME_NS), chat])
-    return Session(root, Owner(0, 0, "root", "root"))
+    return NinepSession(root, Owner(0, 0, "root", "root"))
 
 
 def frames(data):

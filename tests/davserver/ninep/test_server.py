@@ -15,7 +15,7 @@ import pytest
 from agents9core.memory import MemoryDirectory, MemoryFile
 from davserver.ninep import messages as m
 from davserver.ninep import server as server_module
-from davserver.ninep.server import MAX_CONNECTIONS, Server
+from davserver.ninep.server import MAX_CONNECTIONS, NinepServer
 from davserver.ninep.wire import decode, encode
 
 from .conftest import MTIME_NS, OWNER
@@ -66,7 +66,7 @@ def door():
 
     def make(root=None, admit=lambda sock: True):
         root = root or MemoryDirectory("root", [MemoryFile("long", bytes(1_000_000), MTIME_NS)])
-        made.append(Server(root, OWNER, admit))
+        made.append(NinepServer(root, OWNER, admit))
         return made[-1]
 
     yield make

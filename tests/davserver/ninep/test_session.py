@@ -14,7 +14,7 @@ from davserver.ninep import limits
 from davserver.ninep import messages as m
 from davserver.ninep.errors import WireError
 from davserver.ninep.limits import MAX_FIDS, MAX_MSIZE, MIN_MSIZE
-from davserver.ninep.session import Session
+from davserver.ninep.session import NinepSession
 from davserver.ninep.shape import BLANK_STAT, BLANK_STAT_U
 from davserver.ninep.wire import decode, encode
 
@@ -46,25 +46,25 @@ def test_version_repeats_notag_and_gives_the_dialect(talk):
     ("asked", "given"), [(8192, 8192), (131072, 131072), (MAX_MSIZE, MAX_MSIZE), (0xFFFFFFFF, MAX_MSIZE)]
 )
 def test_msize_is_the_smaller_of_both(root, asked, given):
-    assert raw_version(Session(root, OWNER), msize=asked).msize == given
+    assert raw_version(NinepSession(root, OWNER), msize=asked).msize == given
 
 
 def test_msize_that_holds_no_reply_is_refused(root):
-    session = Session(root, OWNER)
+    session = NinepSession(root, OWNER)
     session.receive_data(encode(m.Tversion(m.NOTAG, MIN_MSIZE - 1, "9P2000")))
     assert decode(m.Rerror, session.next_reply()).ename == "protocol botch"
 
 
 def test_unknown_version_is_answered_and_not_an_error(root):
-    assert raw_version(Session(root, OWNER), "HTTP/1.1").version == "unknown"
+    assert raw_version(NinepSession(root, OWNER), "HTTP/1.1").version == "unknown"
 
 
 def test_unknown_suffix_is_plain_9p2000(root):
-    assert raw_version(Session(root, OWNER), "9P2000.x").version == "9P2000"
+    assert raw_version(NinepSession(root, OWNER), "9P2000.x").version == "9P2000"
 
 
 def test_nothing_but_version_is_answered_before_a_version(root):
-    session = Session(root, OWNER)
+    session = NinepSession(root, OWNER)
     session.receive_data(encode(m.Tattach(1, 0, m.NOFID, "glenda", "")))
     assert decode(m.Rerror, session.next_reply()).tag == 1
 
@@ -945,7 +945,7 @@ def test_a_frame_of_an_impossible_size_is_no_9p(talk, size):
 
 
 def test_before_a_version_frames_are_short(root):
-    session = Session(root, OWNER)
+    session = NinepSession(root, OWNER)
     session.receive_data(struct.pack("<I", 8193))
     with pytest.raises(WireError):
         session.next_reply()
@@ -1018,7 +1018,7 @@ def conversation(version):
 @pytest.mark.parametrize("piece", [1, 2, 3, 7, 50])
 def test_any_split_gives_the_same_replies(root, version, piece):
     stream = b"".join(map(encode, conversation(version)))
-    whole, split = Session(root, OWNER), Session(root, OWNER)
+    whole, split = NinepSession(root, OWNER), NinepSession(root, OWNER)
     whole.receive_data(stream)
     expected, got = list(iter(whole.next_reply, None)), []
     for start in range(0, len(stream), piece):
@@ -1062,7 +1062,7 @@ def test_requests_that_came_together_are_answered_from_one_look(root, monkeypatc
         entered.append("end")
 
     monkeypatch.setattr(root, "one_request", one_request)
-    session = Session(root, OWNER)
+    session = NinepSession(root, OWNER)
     session.receive_data(encode(m.Tversion(m.NOTAG, 8192, "9P2000")) * 3)
     session.next_replies(1 << 16)
     assert entered == ["begin", "end"]
@@ -1070,7 +1070,7 @@ def test_requests_that_came_together_are_answered_from_one_look(root, monkeypatc
 
 def test_what_the_trace_is_told(root):
     told = []
-    session = Session(
+    session = NinepSession(
         root, OWNER, lambda direction, message: told.append((direction, type(message).__name__))
     )
     for message in (m.Tversion(m.NOTAG, 8192, "9P2000"), m.Tclunk(1, 5)):
