@@ -14,7 +14,7 @@ from agents9core.record import read_object
 from agents9core.render import Segment, make, piece_at, render
 from agents9core.seat import PinnedTranscript, Seat
 from agents9core.statx import FileStat
-from agents9core.transcript import OpenSource, Visit
+from agents9core.transcript import OpenSource, TranscriptSnapshot
 
 _TRANSCRIPT_LEAF = LEAVES - 1
 _DIGITS = 8
@@ -87,21 +87,21 @@ class ChatDirectory(Chat):
             return self._stat(None)
 
     def members(self) -> Messages:
-        visit = self._look()
-        if visit is None or visit.index is None:
+        snapshot = self._look()
+        if snapshot is None or snapshot.index is None:
             return ChatMessages(f"{self._empty_number() >> 20:x}", 0, None)
-        if visit.index.overflowed:
+        if snapshot.index.overflowed:
             raise TooLarge(f"more than {CAP} messages; names below that still open")
-        return ChatMessages(visit.name, visit.number, visit.index)
+        return ChatMessages(snapshot.name, snapshot.number, snapshot.index)
 
     def walk(self, name: str) -> Node:
         return self.step(name)[0]
 
     def step(self, name: str) -> tuple[Node, Stat]:
-        held, visit = self._held, self._look()
-        if visit is None or visit.index is None or held is None:
+        held, snapshot = self._held, self._look()
+        if snapshot is None or snapshot.index is None or held is None:
             raise NotFound(name)
-        index, number = visit.index, visit.number
+        index, number = snapshot.index, snapshot.number
         try:
             id_ = int(name[:_DIGITS])
         except ValueError:
@@ -115,19 +115,19 @@ class ChatDirectory(Chat):
         seat = self._seat
         return seat.desk.watching.watch(seat.key, seat.session, wake, seat.has_ended)
 
-    def _look(self) -> Visit | None:
+    def _look(self) -> TranscriptSnapshot | None:
         """Look at the transcript; None where there is none yet."""
         if self._held is not None:
-            return self._held.visit()
-        if self._seat.visit(scan=False) is not None or self._seat.session().id != self._session:
+            return self._held.snapshot()
+        if self._seat.snapshot(scan=False) is not None or self._seat.session().id != self._session:
             raise Gone("the session has a transcript now")
         return None
 
-    def _stat(self, visit: Visit | None) -> Stat:
-        if visit is None or visit.index is None:
+    def _stat(self, snapshot: TranscriptSnapshot | None) -> Stat:
+        if snapshot is None or snapshot.index is None:
             return Stat(self._empty_number(), 1, True, 0, self._seat.started_ns)
-        number = self._seat.desk.numbers.block("chat", self._seat.key, visit.number)
-        return Stat(number, len(visit.index) + 1, True, 0, visit.index.newest_ns)
+        number = self._seat.desk.numbers.block("chat", self._seat.key, snapshot.number)
+        return Stat(number, len(snapshot.index) + 1, True, 0, snapshot.index.newest_ns)
 
     def _empty_number(self) -> int:
         return self._seat.desk.numbers.block("chat", self._seat.key, self._session)
@@ -143,7 +143,7 @@ class MessageFile(File):
         self._id = id_
 
     def stat(self) -> Stat:
-        index = self._held.visit().index
+        index = self._held.snapshot().index
         id_ = self._id
         if index is None or id_ >= len(index):
             raise Gone("the transcript was rewritten")
@@ -153,25 +153,25 @@ class MessageFile(File):
         return self.start()[0]
 
     def start(self) -> tuple[Reader, Stat]:
-        id_, visit = self._id, self._held.visit()
-        index = chat_index(visit, id_)
+        id_, snapshot = self._id, self._held.snapshot()
+        index = chat_index(snapshot, id_)
         place = index.place(id_)
         stat = Stat(self._number + id_, 1, False, place.size, index.time(id_))
         if place.pieces is None:
-            return ShortReader(self._held, visit, place), stat
+            return ShortReader(self._held, snapshot, place), stat
         return LongReader(self._held, place, place.pieces), stat
 
 
-def chat_index(visit: Visit, id_: int = -1) -> ChatIndex:
-    """Return the index of a visit. Raises Gone where it has none, or no message *id_*."""
-    if visit.index is None or id_ >= len(visit.index):
+def chat_index(snapshot: TranscriptSnapshot, id_: int = -1) -> ChatIndex:
+    """Return the index of a snapshot. Raises Gone where it has none, or no message *id_*."""
+    if snapshot.index is None or id_ >= len(snapshot.index):
         raise Gone("the transcript was rewritten")
-    return visit.index
+    return snapshot.index
 
 
-def rendered(visit: Visit, index: ChatIndex, place: MessageLocation) -> bytes:
+def rendered(snapshot: TranscriptSnapshot, index: ChatIndex, place: MessageLocation) -> bytes:
     """Read a message's object again and render it. Raises Gone where it is not what it was."""
-    record = read_object(visit.read(place.at, place.length), index.read)
+    record = read_object(snapshot.read(place.at, place.length), index.read)
     if record is None or place.nth >= len(record.messages):
         raise Gone("the transcript was rewritten")
     text = render(record.messages[place.nth].parts)
@@ -183,25 +183,25 @@ def rendered(visit: Visit, index: ChatIndex, place: MessageLocation) -> bytes:
 class ShortReader(Reader):
     """The bytes of a message whose object is at most a mebibyte: held whole once one was asked for."""
 
-    def __init__(self, held: PinnedTranscript, visit: Visit, place: MessageLocation) -> None:
-        """*visit*: that of now, whose files are held open until the bytes were read."""
+    def __init__(self, held: PinnedTranscript, snapshot: TranscriptSnapshot, place: MessageLocation) -> None:
+        """*snapshot*: that of now, whose files are held open until the bytes were read."""
         self._held = held
         self._place = place
-        self._visit: Visit | None = visit
+        self._snapshot: TranscriptSnapshot | None = snapshot
         self._text = b""
 
     def prepare(self) -> None:
-        visit = self._visit
-        if visit is not None:
-            self._text = rendered(visit, chat_index(visit), self._place)
-            self._visit = None
+        snapshot = self._snapshot
+        if snapshot is not None:
+            self._text = rendered(snapshot, chat_index(snapshot), self._place)
+            self._snapshot = None
 
     def read(self, offset: int, count: int) -> bytes:
         if offset >= self._place.size or count <= 0:
             return b""
-        visit = self._held.visit(scan=self._visit is not None)
-        if self._visit is not None:
-            self._visit = visit
+        snapshot = self._held.snapshot(scan=self._snapshot is not None)
+        if self._snapshot is not None:
+            self._snapshot = snapshot
             self.prepare()
         return self._text[offset : offset + count]
 
@@ -219,25 +219,25 @@ class LongReader(Reader):
     def read(self, offset: int, count: int) -> bytes:
         if offset >= self._place.size or count <= 0:
             return b""
-        visit = self._held.visit(scan=False)
+        snapshot = self._held.snapshot(scan=False)
         if not self._start <= offset < self._start + len(self._made):
-            self._make(visit, piece_at(self._pieces, offset))
+            self._make(snapshot, piece_at(self._pieces, offset))
         within = offset - self._start
         data = self._made[within : within + count]
         if not data:
             raise Gone("the transcript was rewritten")
         return data
 
-    def _make(self, visit: Visit, segment: Segment) -> None:
+    def _make(self, snapshot: TranscriptSnapshot, segment: Segment) -> None:
         self._start = segment.start
-        self._made = piece_bytes(visit, self._place, segment)
+        self._made = piece_bytes(snapshot, self._place, segment)
 
 
-def piece_bytes(visit: Visit, place: MessageLocation, segment: Segment) -> bytes:
+def piece_bytes(snapshot: TranscriptSnapshot, place: MessageLocation, segment: Segment) -> bytes:
     """Return the bytes of a piece of a message. Raises Gone where they are not what they were."""
     if not segment.length:
         return segment.literal
-    source = visit.read(place.at + segment.at, segment.length)
+    source = snapshot.read(place.at + segment.at, segment.length)
     try:
         return make(segment.how, source)
     except ValueError as error:
@@ -254,17 +254,17 @@ class TranscriptFile(File):
         self._held = held
 
     def stat(self) -> Stat:
-        return transcript_stat(self._held.visit(scan=False))
+        return transcript_stat(self._held.snapshot(scan=False))
 
     def open(self) -> Reader:
         return TranscriptReader(self._held, self.stat().length)
 
 
-def transcript_stat(visit: Visit) -> Stat:
+def transcript_stat(snapshot: TranscriptSnapshot) -> Stat:
     """Return what a transcript's file looks like; any write moves its version."""
-    file: FileStat = visit.stat
+    file: FileStat = snapshot.stat
     version = version_of(file.size, file.mtime_ns, file.ctime_ns)
-    return Stat(visit.number + _TRANSCRIPT_LEAF, version, False, file.size, file.mtime_ns)
+    return Stat(snapshot.number + _TRANSCRIPT_LEAF, version, False, file.size, file.mtime_ns)
 
 
 def _tail(file: OpenSource, offset: int, count: int) -> bytes:
@@ -284,7 +284,7 @@ class TranscriptReader(Reader):
         self._promised = promised
 
     def read(self, offset: int, count: int) -> bytes:
-        data = _tail(self._held.visit(scan=False).files[-1], offset, count)
+        data = _tail(self._held.snapshot(scan=False).files[-1], offset, count)
         if not data and count and offset < self._promised:
             raise Gone("the transcript has shrunk")
         return data

@@ -14,7 +14,7 @@ from agents9core.index import ChatIndex, MessageLocation
 from agents9core.node import File, Reader, Stat
 from agents9core.render import Segment, piece_at
 from agents9core.seat import PinnedTranscript
-from agents9core.transcript import Visit
+from agents9core.transcript import TranscriptSnapshot
 
 _MARKDOWN_LEAF = LEAVES - 2
 
@@ -29,20 +29,20 @@ class MarkdownFile(File):
         self._held = held
 
     def stat(self) -> Stat:
-        visit = self._held.visit()
-        return markdown_stat(visit, chat_index(visit))
+        snapshot = self._held.snapshot()
+        return markdown_stat(snapshot, chat_index(snapshot))
 
     def open(self) -> Reader:
         self.stat()
         return MarkdownReader(self._held)
 
 
-def markdown_stat(visit: Visit, index: ChatIndex) -> Stat:
+def markdown_stat(snapshot: TranscriptSnapshot, index: ChatIndex) -> Stat:
     """Return what a chat's Markdown file looks like. Raises Gone where the chat is too long for one."""
     if index.overflowed:
         raise Gone("the chat has more messages than its index")
     size = index.markdown_size
-    return Stat(visit.number + _MARKDOWN_LEAF, size + 1, False, size, index.newest_ns)
+    return Stat(snapshot.number + _MARKDOWN_LEAF, size + 1, False, size, index.newest_ns)
 
 
 class MarkdownReader(Reader):
@@ -55,19 +55,19 @@ class MarkdownReader(Reader):
 
     def read(self, offset: int, count: int) -> bytes:
         out = bytearray()
-        visit = self._held.visit()
-        index = chat_index(visit)
+        snapshot = self._held.snapshot()
+        index = chat_index(snapshot)
         while len(out) < count and offset + len(out) < index.markdown_size:
             at = offset + len(out)
             if not self._start <= at < self._start + len(self._made):
-                self._start, self._made = section_part(visit, index, at)
+                self._start, self._made = section_part(snapshot, index, at)
                 if not self._start <= at < self._start + len(self._made):
                     raise Gone("the transcript was rewritten")
             out += self._made[at - self._start :][: count - len(out)]
         return bytes(out)
 
 
-def section_part(visit: Visit, index: ChatIndex, offset: int) -> tuple[int, bytes]:
+def section_part(snapshot: TranscriptSnapshot, index: ChatIndex, offset: int) -> tuple[int, bytes]:
     """Return a part of the Markdown file that holds the byte at *offset*, and where the part begins.
 
     It is a whole section, or a piece of one whose message stands in a long object.
@@ -79,7 +79,7 @@ def section_part(visit: Visit, index: ChatIndex, offset: int) -> tuple[int, byte
     after = markdown.closing(kind, mark)
     is_prose = kind in markdown.PROSE
     if place.pieces is None:
-        text = rendered(visit, index, place)
+        text = rendered(snapshot, index, place)
         return start, before + (markdown.escaped(text) if is_prose else text) + after
     within = offset - start - len(before)
     end = place.size + (mark if is_prose else 0)
@@ -87,23 +87,23 @@ def section_part(visit: Visit, index: ChatIndex, offset: int) -> tuple[int, byte
         return start, before
     if within >= end:
         return start + len(before) + end, after
-    piece_start, made = _piece_part(visit, place, place.pieces, within, is_prose)
+    piece_start, made = _piece_part(snapshot, place, place.pieces, within, is_prose)
     return start + len(before) + piece_start, made
 
 
 def _piece_part(
-    visit: Visit, place: MessageLocation, pieces: list[Segment], within: int, is_prose: bool
+    snapshot: TranscriptSnapshot, place: MessageLocation, pieces: list[Segment], within: int, is_prose: bool
 ) -> tuple[int, bytes]:
     """Return the piece that holds the byte at *within* of a section's text, and where it begins."""
     if not is_prose:
         segment = piece_at(pieces, within)
-        return segment.start, piece_bytes(visit, place, segment)
+        return segment.start, piece_bytes(snapshot, place, segment)
     number = bisect_right(pieces, within, key=lambda segment: segment.start + segment.forged) - 1
     segment = pieces[number]
     following = bytearray()
     for other in pieces[number + 1 :]:
         if len(following) >= markdown.LOOKAHEAD:
             break
-        following += piece_bytes(visit, place, other)
-    made = markdown.escaped(piece_bytes(visit, place, segment), segment.at_line, bytes(following))
+        following += piece_bytes(snapshot, place, other)
+    made = markdown.escaped(piece_bytes(snapshot, place, segment), segment.at_line, bytes(following))
     return segment.start + segment.forged, made

@@ -181,7 +181,7 @@ class Databases:
 
 def _plain(root: Root, path: tuple[str, ...]) -> tuple[Descriptor, FileStat]:
     """Look at a file without opening it: to close a descriptor would end SQLite's locks on the file."""
-    held, stat = root.hold(path, look_only=True)
+    held, stat = root.open_with_stat(path, look_only=True)
     if os.fstat(held.fd).st_uid != os.getuid():
         raise Denied("/".join(path))
     return held, stat

@@ -14,7 +14,7 @@ from agents9core.node import Directory, File, Node, Reader, Row, Stat
 from agents9core.nodes import TextReader, listing_stat, present
 from agents9core.seat import PinnedTranscript, Reading, Seat
 from agents9core.session import Session
-from agents9core.transcript import Visit
+from agents9core.transcript import TranscriptSnapshot
 
 AGENT = frozenset({leaf.name for leaf in LEAVES} | {"transcript", "chat", "chat.md", "agents", "threads"})
 THREAD = frozenset({"title", "cwd", "status", "transcript", "chat", "chat.md"})
@@ -51,7 +51,7 @@ class Glance(msgspec.Struct, frozen=True, dict=True):
 
     seat: Seat
     look: Look
-    visit: Visit | None
+    snapshot: TranscriptSnapshot | None
     scan: bool
     """Whether it was to read what is new in the transcript."""
 
@@ -64,7 +64,9 @@ class Glance(msgspec.Struct, frozen=True, dict=True):
     def held(self) -> PinnedTranscript | None:
         """The seat's transcript, for a node to hold."""
         return (
-            PinnedTranscript(self.seat, self.visit.transcript, self.visit.generation) if self.visit else None
+            PinnedTranscript(self.seat, self.snapshot.transcript, self.snapshot.generation)
+            if self.snapshot
+            else None
         )
 
     def must_hold(self) -> PinnedTranscript:
@@ -79,7 +81,7 @@ class Glance(msgspec.Struct, frozen=True, dict=True):
 
         Raises Unavailable with *scan*; without, none of them is known then.
         """
-        index = self.visit.transcript.index if self.visit else None
+        index = self.snapshot.transcript.index if self.snapshot else None
         try:
             return self.seat.subagents(tuple(index.chains) if index is not None else ())
         except Unavailable:
@@ -95,7 +97,7 @@ class Glance(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def transcript_ns(self) -> int:
         """When the transcript or the record last moved."""
-        written = self.visit.stat.mtime_ns if self.visit else self.record_ns
+        written = self.snapshot.stat.mtime_ns if self.snapshot else self.record_ns
         return max(written, self.record_ns)
 
     def fact_stat(self, number: int, leaf: Leaf, text: bytes) -> Stat:
@@ -117,9 +119,9 @@ class Glance(msgspec.Struct, frozen=True, dict=True):
 
     def stat(self) -> Stat:
         """Return what the seat's directory looks like."""
-        index = self.visit.transcript.index if self.visit else None
+        index = self.snapshot.transcript.index if self.snapshot else None
         newest_ns = max(self.transcript_ns, index.newest_ns if index else 0)
-        version = version_of(self.names(), self.visit.number if self.visit else 0)
+        version = version_of(self.names(), self.snapshot.number if self.snapshot else 0)
         return Stat(self.number, version, True, 0, newest_ns)
 
 
@@ -131,15 +133,15 @@ def glance(seat: Seat, scan: bool) -> Glance:
     session = seat.session()
     titles = seat.reading.titles if seat.reading else ()
     try:
-        visit = seat.visit(scan and session.unreadable is None)
+        snapshot = seat.snapshot(scan and session.unreadable is None)
     except (Denied, Gone, Unavailable) as error:
         if scan and not isinstance(error, Denied):
             raise
-        visit = None
-    indexes = (visit.index, visit.transcript.index) if visit else ()
+        snapshot = None
+    indexes = (snapshot.index, snapshot.transcript.index) if snapshot else ()
     facts = next((index.facts for index in indexes if index is not None), {})
     look = Look(session, partial(seat.cwd, session), seat.started_ns, facts, titles)
-    return Glance(seat, look, visit, scan)
+    return Glance(seat, look, snapshot, scan)
 
 
 class SeatDirectory(Directory):
@@ -247,14 +249,14 @@ def _subagents(seat: Seat) -> Mapping[str, Seat]:
 
 
 def _has_markdown(seen: Glance) -> bool:
-    index = seen.visit.transcript.index if seen.visit else None
-    is_read = seen.visit is not None and seen.seat.reading is not None
+    index = seen.snapshot.transcript.index if seen.snapshot else None
+    is_read = seen.snapshot is not None and seen.seat.reading is not None
     return is_read and seen.look.session.unreadable is None and not (index and index.overflowed)
 
 
 _BRANCHES = {
     "transcript": _Branch(
-        lambda seen: seen.visit and seen.visit.is_file, lambda seen: TranscriptFile(seen.must_hold())
+        lambda seen: seen.snapshot and seen.snapshot.is_file, lambda seen: TranscriptFile(seen.must_hold())
     ),
     "chat": _Branch(
         lambda seen: seen.look.session.id is not None and seen.seat.reading is not None,

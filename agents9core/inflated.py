@@ -21,7 +21,7 @@ class Inflated:
         self._making: dict[_Key, threading.Lock] = {}
         self._lock = threading.Lock()
 
-    def hold(self, fd: int, stat: FileStat, limit: int) -> Descriptor:
+    def open_inflated(self, fd: int, stat: FileStat, limit: int) -> Descriptor:
         """Return the first *limit* inflated bytes of a file, as a file.
 
         Who wants another file does not wait meanwhile. Raises as `zst.inflate` does, or OSError.

@@ -55,7 +55,7 @@ def _stat(desk: Desk, key: tuple[object, ...], source: Source) -> Stat:
         newest = source.rows.newest
         return Stat(desk.numbers.block("entry", key), version_of(*newest), True, 0, newest.time_ns)
     try:
-        look = source.root.look(source.path)
+        look = source.root.stat(source.path)
     except NOT_THERE as error:
         raise Gone(source.path[-1]) from error
     if not look.is_regular:

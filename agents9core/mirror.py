@@ -64,7 +64,7 @@ def _looks(places: list[tuple[Root, Parts]]) -> list[FileStat]:
     looks = []
     for root, parts in places:
         try:
-            look = root.look(parts)
+            look = root.stat(parts)
         except (NotFound, Denied):
             continue
         if look.is_directory:
@@ -134,7 +134,7 @@ class MirrorDirectory(Directory):
         for root, parts in self._store.places(self._parts):
             for on_disk in _names_on_disk(name):
                 try:
-                    look = root.look((*parts, on_disk))
+                    look = root.stat((*parts, on_disk))
                 except (NotFound, Denied):
                     continue
                 if _may_be_shown(on_disk, look):
@@ -199,7 +199,7 @@ class MirrorFile(File):
         return data
 
     def _look(self) -> FileStat:
-        return self._root.look(self._parts)
+        return self._root.stat(self._parts)
 
     def _same(self) -> FileStat:
         try:

@@ -44,17 +44,17 @@ class RowTranscript(Transcript):
         """The files as they were before the rows were last read."""
         self._forget_rows()
 
-    def look(self, files: list[OpenSource], looked_ns: int) -> None:
+    def check_generation(self, files: list[OpenSource], checked_ns: int) -> None:
         """Begin another generation where the rows that were read are not there any more."""
         stats = _stats(files)
         if self._edges is None or (stats == self._seen and self._is_settled(stats)):
             return
         if not _holds(_rows(files), self._edges):
             self._begin_again()
-        self._note(stats, looked_ns)
+        self._note(stats, checked_ns)
 
     def scan(
-        self, files: list[OpenSource], looked_ns: int, read: Read, missing_base: str | None
+        self, files: list[OpenSource], checked_ns: int, read: Read, missing_base: str | None
     ) -> ChatIndex:
         """Bring the index up to date with the rows."""
         index, stats = self.index, _stats(files)
@@ -69,13 +69,13 @@ class RowTranscript(Transcript):
             self.index = None
             raise
         self._read_stats = stats
-        self._note(stats, looked_ns)
+        self._note(stats, checked_ns)
         return index
 
     def take_tail(self, files: list[OpenSource], has_ended: Callable[[], bool]) -> None:
         """Do nothing: a row is whole."""
 
-    def is_settled(self, files: list[OpenSource]) -> bool:
+    def is_conclusive(self, files: list[OpenSource]) -> bool:
         stats = _stats(files)
         return stats == self._seen and self._is_settled(stats)
 
@@ -118,8 +118,8 @@ class RowTranscript(Transcript):
             return None
         return self._lengths[at], self._fingerprints[at]
 
-    def _note(self, stats: tuple[FileStat, ...], looked_ns: int) -> None:
-        self._seen, self._looked_ns = stats, looked_ns
+    def _note(self, stats: tuple[FileStat, ...], checked_ns: int) -> None:
+        self._seen, self._looked_ns = stats, checked_ns
 
     def _is_settled(self, stats: tuple[FileStat, ...]) -> bool:
         """Whether the last look was so long after the last write that an equal one finds the same."""

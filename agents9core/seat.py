@@ -17,11 +17,12 @@ from agents9core.identity import PathNumbers
 from agents9core.record import Read
 from agents9core.remembered import Expiring
 from agents9core.session import Session
-from agents9core.transcript import Transcript, Transcripts, Visit
+from agents9core.transcript import Transcript, Transcripts, TranscriptSnapshot
 from agents9core.watching import Watching
 
-VISITS_KEPT = 8
-"""Visits that a request keeps open. It needs one; a listing of many agents must not hold all their files."""
+MAX_REQUEST_SNAPSHOTS = 8
+"""Snapshots that a request keeps open. It needs one; a listing of many agents must not hold all their
+files."""
 
 
 SUBAGENTS_SECONDS = 0.05
@@ -51,21 +52,21 @@ class Desk:
         """Of seats: the session that was asked for its subagents, and those."""
 
     def one_request(self) -> AbstractContextManager[object]:
-        """Keep each visit until the end, and answer the next one to the same seat from it."""
+        """Keep each snapshot until the end, and answer the next one to the same seat from it."""
         return self.request
 
 
 class RequestSnapshots(threading.local):
     """The request that a thread is answering."""
 
-    visits: dict[tuple[object, ...], Visit] | None = None
-    """What it has visited; None: the thread is in no request."""
+    snapshots: dict[tuple[object, ...], TranscriptSnapshot] | None = None
+    """What it has opened; None: the thread is in no request."""
 
     def __enter__(self) -> None:
-        self.visits = {}
+        self.snapshots = {}
 
     def __exit__(self, *_: object) -> None:
-        self.visits = None
+        self.snapshots = None
 
 
 class Seat(ABC):
@@ -80,8 +81,9 @@ class Seat(ABC):
     """When its process started; 0 where it has none."""
     shows: frozenset[str]
     """The members that its directory may have."""
-    _last: tuple[float, Callable[[], Visit | None]] = (0.0, lambda: None)
-    """The last visit, while somebody else holds it, and until when it may be given again if nothing moved."""
+    _last: tuple[float, Callable[[], TranscriptSnapshot | None]] = (0.0, lambda: None)
+    """The last snapshot, while somebody else holds it, and until when it may be given again if nothing
+    moved."""
 
     @abstractmethod
     def session(self) -> Session:
@@ -110,27 +112,27 @@ class Seat(ABC):
         """Return the directory that the session works in; None where that is not known."""
         return session.cwd
 
-    def visit(self, scan: bool = True) -> Visit | None:
+    def snapshot(self, scan: bool = True) -> TranscriptSnapshot | None:
         """Open the session's transcript; None where there is none yet, or no plain file.
 
-        *scan*: bring the index up to date too. A visit that this request has made already is given again.
+        *scan*: bring the index up to date too. A snapshot that this request has made already is given again.
         Raises Gone, Denied, Unavailable.
         """
-        visits = self.desk.request.visits
-        if visits is None:
+        snapshots = self.desk.request.snapshots
+        if snapshots is None:
             until, last = self._last
-            visit = last() if time.monotonic() < until else None
-            has_it = visit is not None and (visit.index is not None or not scan)
-            return visit if visit and has_it and visit.stands() else self.look(scan)
-        visit = visits.get(self.key)
-        if visit is None or (scan and visit.index is None):
-            visit = self.look(scan)
-            if visit is not None and (len(visits) < VISITS_KEPT or self.key in visits):
-                visits[self.key] = visit
-        return visit
+            snapshot = last() if time.monotonic() < until else None
+            has_it = snapshot is not None and (snapshot.index is not None or not scan)
+            return snapshot if snapshot and has_it and snapshot.is_current() else self.fresh_snapshot(scan)
+        snapshot = snapshots.get(self.key)
+        if snapshot is None or (scan and snapshot.index is None):
+            snapshot = self.fresh_snapshot(scan)
+            if snapshot is not None and (len(snapshots) < MAX_REQUEST_SNAPSHOTS or self.key in snapshots):
+                snapshots[self.key] = snapshot
+        return snapshot
 
-    def look(self, scan: bool) -> Visit | None:
-        """Open the session's transcript as `visit` does, whatever was looked at before."""
+    def fresh_snapshot(self, scan: bool) -> TranscriptSnapshot | None:
+        """Open the session's transcript as `snapshot` does, whatever was looked at before."""
         until, session = self.reusable(), self.session()
         if not session.sources:
             return None
@@ -138,11 +140,11 @@ class Seat(ABC):
             raise Unreadable(session.unreadable)
         read = self.reading.read if scan and self.reading else None
         try:
-            visit = self.desk.transcripts.visit(session, read, self.has_ended)
+            snapshot = self.desk.transcripts.snapshot(session, read, self.has_ended)
         except (NotFound, Malformed):
             return None
-        self._last = (min(until, visit.until), weakref.ref(visit))
-        return visit
+        self._last = (min(until, snapshot.until), weakref.ref(snapshot))
+        return snapshot
 
 
 class Children(Mapping[str, Seat]):
@@ -171,9 +173,13 @@ class PinnedTranscript(NamedTuple):
     transcript: Transcript
     generation: int
 
-    def visit(self, scan: bool = True) -> Visit:
+    def snapshot(self, scan: bool = True) -> TranscriptSnapshot:
         """Open the transcript, if it is still the same. Raises Gone, Denied, Unavailable."""
-        visit = self.seat.visit(scan)
-        if visit is None or visit.transcript is not self.transcript or visit.generation != self.generation:
+        snapshot = self.seat.snapshot(scan)
+        if (
+            snapshot is None
+            or snapshot.transcript is not self.transcript
+            or snapshot.generation != self.generation
+        ):
             raise Gone("the transcript is another one now")
-        return visit
+        return snapshot

@@ -10,7 +10,7 @@ from agents9core.kept import KeptSessions
 from agents9core.resolver import Agent, Resolver
 from agents9core.seat import Children, Desk, Reading, Seat
 from agents9core.session import Session, side_chain
-from agents9core.transcript import Visit
+from agents9core.transcript import TranscriptSnapshot
 
 
 class _HarnessSeat(Seat):
@@ -116,11 +116,11 @@ class KeptSeat(_HarnessSeat):
     def has_ended(self) -> bool:
         return not self._kept.is_running(self._harness.name, self.session())
 
-    def look(self, scan: bool) -> Visit:
-        visit = super().look(scan)
-        if visit is None:
+    def fresh_snapshot(self, scan: bool) -> TranscriptSnapshot:
+        snapshot = super().fresh_snapshot(scan)
+        if snapshot is None:
             raise Gone(self._id)
-        return visit
+        return snapshot
 
     def _subagents(self) -> Mapping[str, Session]:
         return self._kept.subagents(self._harness.name, self.session())

@@ -70,7 +70,7 @@ class Root(NamedTuple):
             raise
         return fd
 
-    def hold(self, parts: tuple[str, ...], look_only: bool = False) -> tuple[Descriptor, FileStat]:
+    def open_with_stat(self, parts: tuple[str, ...], look_only: bool = False) -> tuple[Descriptor, FileStat]:
         """Open a regular file and look at it, as `open` does. *look_only*: it cannot be read."""
         held = Descriptor(self._open(parts, _LOOK if look_only else _FILE))
         stat = _look(held.fd, parts)
@@ -81,7 +81,7 @@ class Root(NamedTuple):
     @contextmanager
     def opened(self, parts: tuple[str, ...]) -> Iterator[tuple[int, FileStat]]:
         """Open a regular file and look at it, as `open` does, until the end of the block."""
-        held, stat = self.hold(parts)
+        held, stat = self.open_with_stat(parts)
         yield held.fd, stat
 
     def read(self, parts: tuple[str, ...], limit: int) -> bytes:
@@ -89,7 +89,7 @@ class Root(NamedTuple):
         with self.opened(parts) as (fd, _):
             return read_at(fd, parts, limit)
 
-    def look(self, parts: tuple[str, ...] = ()) -> FileStat:
+    def stat(self, parts: tuple[str, ...] = ()) -> FileStat:
         """Look at what is there, of any kind, without opening it. Raises NotFound or Denied."""
         fd = self._open(parts, _LOOK)
         try:
@@ -114,7 +114,7 @@ class Root(NamedTuple):
         except NOT_THERE:
             return []
 
-    def holding(self, name: str) -> list[str]:
+    def directories_with(self, name: str) -> list[str]:
         """Return the directories right below that have a member of this name, whatever it is.
 
         One look a directory, for stores of thousands; what is opened afterwards is opened as ever. Raises

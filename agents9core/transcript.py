@@ -1,12 +1,12 @@
 """The transcripts that were looked at: which files, which generation of them, and their indexes.
 
-A transcript is the files of a session in order: what it was forked from, up to where, and the one that
-grows. It is known by the files' identities; when one of them shrinks, is born anew or is rewritten in
-place, the next generation begins, with other path numbers, and what is held of the old one is Gone.
+A transcript is the files of a session in order: what it was forked from, up to where, and the one that grows.
+It is known by the files' identities; when one of them shrinks, is born anew or is rewritten in place, the
+next generation begins, with other path numbers, and what is held of the old one is Gone.
 
-    visit(sources) ── nothing moved since the last one? → that (`standing`)
+    snapshot(sources) ── nothing moved since the last one? → that (`standing`)
       └─ open each file from its pinned root
-      └─ Transcript.look ── one statx a file, fingerprints where that leaves a doubt → same generation?
+      └─ Transcript.check_generation ── one statx a file, fingerprints where that leaves a doubt → same generation?
            └─ Transcript.scan ── read what is new, whole lines → ChatIndex.take
 
 A transcript has a lock of its own, so that the first scan of a long one holds up nobody else's.
@@ -32,7 +32,7 @@ from agents9core.lines import LONGEST, LineScanner
 from agents9core.record import Read
 from agents9core.rows import Rows, RowSource
 from agents9core.session import Session, Source
-from agents9core.standing import Standing
+from agents9core.standing import SnapshotCache
 from agents9core.statx import MOVES, FileStat, moves, statx
 from agents9core.store import Descriptor, Root
 from agents9core.witness import Verdict, Witness
@@ -44,9 +44,9 @@ _CHUNK = 1 << 18
 
 
 class OpenSource(NamedTuple):
-    """One file of a transcript, open as long as a visit of it is there."""
+    """One file of a transcript, open as long as a snapshot of it is there."""
 
-    held: Descriptor
+    descriptor: Descriptor
     stat: FileStat
     limit: int | None
     inflated: bool
@@ -57,9 +57,9 @@ class OpenSource(NamedTuple):
     @property
     def fd(self) -> int:
         """Its descriptor."""
-        return self.held.fd
+        return self.descriptor.fd
 
-    def again(self) -> "OpenSource":
+    def stat_again(self) -> "OpenSource":
         """Look at it again. Raises OSError."""
         return self if self.inflated else self._replace(stat=statx(self.fd))
 
@@ -94,14 +94,14 @@ class Transcript:
         self.lock = threading.RLock()
         self.index: ChatIndex | None = None
         """None: not made yet, or dropped for room."""
-        self.looked_ns = 0
+        self.checked_ns = 0
         """When the last look had been made: one that began before it may be the older of the two, though
         it comes later, and what has grown in between would seem to have shrunk."""
         self._key = key
         self._numbers = numbers
         self._progress: list[_Progress] = []
 
-    def look(self, files: list[OpenSource], looked_ns: int) -> None:
+    def check_generation(self, files: list[OpenSource], checked_ns: int) -> None:
         """Begin another generation if one of the files is not what was seen or read. Raises OSError."""
         if not self._progress:
             self._progress = [_Progress() for _ in files]
@@ -110,10 +110,10 @@ class Transcript:
                 self._begin_again()
                 return
             if self.index is None or progress.scanner.scanned >= file.end:
-                progress.witness.note(file.stat, looked_ns)
+                progress.witness.note(file.stat, checked_ns)
 
     def scan(
-        self, files: list[OpenSource], looked_ns: int, read: Read, missing_base: str | None
+        self, files: list[OpenSource], checked_ns: int, read: Read, missing_base: str | None
     ) -> ChatIndex:
         """Bring the index up to date with the files. Raises OSError."""
         index = self.index
@@ -127,7 +127,7 @@ class Transcript:
                     self._progress.append(_Progress())
                     index.begin_file()
                 _read_new_lines(file, self._progress[number], base, index)
-                self._progress[number].witness.note(file.stat, looked_ns)
+                self._progress[number].witness.note(file.stat, checked_ns)
                 base += file.end
         except BaseException:
             self.index = None  # what was read of the chunk is not all indexed: begin again next time
@@ -154,7 +154,7 @@ class Transcript:
         """Return bytes of one of its *rows*. Raises Gone where they are not what was indexed."""
         raise Gone("the transcript was rewritten")
 
-    def is_settled(self, files: list[OpenSource]) -> bool:
+    def is_conclusive(self, files: list[OpenSource]) -> bool:
         """Whether another look that finds the files unmoved would find the same of them."""
         if len(self._progress) < len(files) or self._progress[-1].awaits_end:
             return False
@@ -226,7 +226,7 @@ def _row_transcript() -> type[Transcript]:
     return RowTranscript
 
 
-class Visit(msgspec.Struct, frozen=True, weakref=True):
+class TranscriptSnapshot(msgspec.Struct, frozen=True, weakref=True):
     """One look at a transcript, whose files are open as long as it is there."""
 
     transcript: Transcript
@@ -234,7 +234,7 @@ class Visit(msgspec.Struct, frozen=True, weakref=True):
     number: int
     files: list[OpenSource]
     index: ChatIndex | None
-    """Up to date where the visit was asked to read; else None."""
+    """Up to date where the snapshot was asked to read; else None."""
     until: float = 0.0
     """By `time.monotonic`: before it, a look that finds its files unmoved would find the same."""
 
@@ -253,14 +253,14 @@ class Visit(msgspec.Struct, frozen=True, weakref=True):
         """The look at the file that grows."""
         return self.files[-1].stat
 
-    def stands(self) -> bool:
+    def is_current(self) -> bool:
         """Whether another look would find the same. Asked for each small request: it calls little."""
         transcript, index = self.transcript, self.index
         if self.generation != transcript.generation or (index is not None and index is not transcript.index):
             return False
         try:
             for file in self.files:
-                if moves(os.fstat(file.held.fd)) != file.stat[MOVES:]:
+                if moves(os.fstat(file.descriptor.fd)) != file.stat[MOVES:]:
                     return False
         except OSError:
             return False
@@ -279,7 +279,7 @@ class Visit(msgspec.Struct, frozen=True, weakref=True):
             number = bisect_right(starts, at) - 1
             file, at = self.files[number], at - starts[number]
         try:
-            data = os.pread(file.held.fd, count, at)
+            data = os.pread(file.descriptor.fd, count, at)
         except OSError as error:
             raise Unavailable(str(error)) from error
         if len(data) < count:
@@ -296,15 +296,15 @@ class Transcripts:
         self._known: dict[tuple[object, ...], Transcript] = {}
         self._inflated = Inflated()
         self._frames = Frames()
-        self._standing: Standing[Visit] = Standing()
+        self._snapshot_cache: SnapshotCache[TranscriptSnapshot] = SnapshotCache()
         self._recent: OrderedDict[Transcript, int] = OrderedDict()
         """Those with an index, the one used last at the end, and the bytes that each holds."""
         self._held_bytes = 0
         self._lock = threading.Lock()
 
-    def visit(
+    def snapshot(
         self, session: Session, read: Read | None, has_ended: Callable[[], bool] = lambda: False
-    ) -> Visit:
+    ) -> TranscriptSnapshot:
         """Open a session's transcript and look at it; with *read* also bring its index up to date.
 
         *has_ended*: whether nobody is writing it, asked where its last line has no newline.
@@ -312,19 +312,19 @@ class Transcripts:
         there, Denied, Malformed, or Unavailable.
         """
         place = (session.sources, session.missing_base, session.chain)
-        standing = self._standing.get(place)
-        if standing and (read is None or standing.index is not None) and standing.stands():
-            return standing
-        until, looked_ns = self._standing.until(), time.time_ns()
+        cached = self._snapshot_cache.get(place)
+        if cached and (read is None or cached.index is not None) and cached.is_current():
+            return cached
+        until, checked_ns = self._snapshot_cache.expiry(), time.time_ns()
         try:
             files, missing_base = self._open_all(session)
             transcript = self._transcript(session, files, missing_base)
-            visit = self._look(transcript, files, looked_ns, read, missing_base, has_ended, until)
+            snapshot = self._check(transcript, files, checked_ns, read, missing_base, has_ended, until)
         except OSError as error:
             raise Unavailable(str(error)) from error
-        if visit.until:
-            self._standing.put(place, visit, until)
-        return visit
+        if snapshot.until:
+            self._snapshot_cache.put(place, snapshot, until)
+        return snapshot
 
     def _open_all(self, session: Session) -> tuple[list[OpenSource], str | None]:
         """Open the files in order, from after the last base that cannot be had; say which that is."""
@@ -343,12 +343,14 @@ class Transcripts:
         return files, missing_base
 
     def _open(self, source: Source) -> OpenSource:
-        held, stat = source.root.hold(source.path)
+        held, stat = source.root.open_with_stat(source.path)
         if source.framed:
             held, size = self._frames.hold(held.fd, stat)
             return OpenSource(held, stat._replace(size=size), source.limit, True)
         if source.compressed:
-            held = self._inflated.hold(held.fd, stat, LARGEST if source.limit is None else source.limit)
+            held = self._inflated.open_inflated(
+                held.fd, stat, LARGEST if source.limit is None else source.limit
+            )
             stat = stat._replace(size=os.fstat(held.fd).st_size)
         return OpenSource(held, stat, source.limit, source.compressed)
 
@@ -366,32 +368,34 @@ class Transcripts:
                 transcript = self._known[key] = make(key, self._numbers)
         return transcript
 
-    def _look(
+    def _check(
         self,
         transcript: Transcript,
         files: list[OpenSource],
-        looked_ns: int,
+        checked_ns: int,
         read: Read | None,
         missing_base: str | None,
         has_ended: Callable[[], bool],
         until: float,
-    ) -> Visit:
+    ) -> TranscriptSnapshot:
         if not transcript.lock.acquire(blocking=read is not None):
             # It is being read, and so was just looked at: what is known of it now will do.
-            return Visit(transcript, transcript.generation, transcript.number, files, None)
+            return TranscriptSnapshot(transcript, transcript.generation, transcript.number, files, None)
         try:
-            if looked_ns <= transcript.looked_ns:
-                looked_ns = time.time_ns()
-                files = [file.again() for file in files]
-            transcript.looked_ns = time.time_ns()
-            transcript.look(files, looked_ns)
+            if checked_ns <= transcript.checked_ns:
+                checked_ns = time.time_ns()
+                files = [file.stat_again() for file in files]
+            transcript.checked_ns = time.time_ns()
+            transcript.check_generation(files, checked_ns)
             index = None
             if read is not None:
-                index = transcript.scan(files, looked_ns, read, missing_base)
+                index = transcript.scan(files, checked_ns, read, missing_base)
                 transcript.take_tail(files, has_ended)
                 self._use(transcript, index.nbytes)
-            stands = until if transcript.is_settled(files) else 0.0
-            return Visit(transcript, transcript.generation, transcript.number, files, index, stands)
+            stands = until if transcript.is_conclusive(files) else 0.0
+            return TranscriptSnapshot(
+                transcript, transcript.generation, transcript.number, files, index, stands
+            )
         finally:
             transcript.lock.release()
 

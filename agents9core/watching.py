@@ -100,10 +100,10 @@ def _followed(source: Source) -> Descriptor:
     """Open the file that moves when a transcript grows. Raises as Root.open does."""
     root, path = source.root, source.path
     if source.rows is None:
-        return root.hold(path)[0]
+        return root.open_with_stat(path)[0]
     with suppress(NotFound):
-        return root.hold((*path[:-1], f"{path[-1]}-wal"), look_only=True)[0]
-    return root.hold(path, look_only=True)[0]
+        return root.open_with_stat((*path[:-1], f"{path[-1]}-wal"), look_only=True)[0]
+    return root.open_with_stat(path, look_only=True)[0]
 
 
 class _Notices:

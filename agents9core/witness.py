@@ -64,10 +64,10 @@ class Witness:
         self._head += counted[: _EDGE - len(self._head)]
         self._tail = (self._tail + counted[-_EDGE:])[-_EDGE:]
 
-    def note(self, stat: FileStat, looked_ns: int) -> None:
-        """Remember a look that was not OTHER. *looked_ns*: the clock just before it."""
+    def note(self, stat: FileStat, checked_ns: int) -> None:
+        """Remember a look that was not OTHER. *checked_ns*: the clock just before it."""
         self.seen = stat
-        self._looked_ns = looked_ns
+        self._looked_ns = checked_ns
 
     def is_settled(self, stat: FileStat) -> bool:
         """Whether *stat* is the last look, so long after the last write that an equal one is SAME."""

@@ -142,7 +142,7 @@ class Doctor:
         if not session.sources:
             return found
         try:
-            index = self._transcripts.visit(session, read).index
+            index = self._transcripts.snapshot(session, read).index
             if index is None:
                 found.trouble = "transcripts of this harness are not read into messages"
             else:
@@ -222,7 +222,7 @@ def _ladder(session: Session) -> Iterator[Rung]:
 
 def _file(source: Source) -> FileReport:
     try:
-        size = source.root.look(source.path).size
+        size = source.root.stat(source.path).size
     except (TreeError, OSError):
         size = None
     return FileReport(_clean(join(source.root.path, *source.path)) or "", size, source.limit)

@@ -74,6 +74,6 @@ def _own_directory(root: Root, project: str, stem: str) -> list[Path]:
 
 def _is_file(root: Root, path: Path) -> bool:
     try:
-        return root.look(path).is_regular
+        return root.stat(path).is_regular
     except (TreeError, OSError):
         return False

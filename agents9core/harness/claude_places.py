@@ -85,7 +85,7 @@ class Places:
         if known is not None and known[0] == state:
             return known[1]
         name = f"{id}.jsonl"
-        places = tuple((project, name) for project in root.holding(name))
+        places = tuple((project, name) for project in root.directories_with(name))
         if state is not None:
             with self._lock:
                 self._known[root.path, id] = (state, places)
@@ -104,7 +104,7 @@ class Places:
 
     def _look_at(self, root: Root, place: Place) -> _Hit | None:
         try:
-            stat = root.look(place)
+            stat = root.stat(place)
             if not stat.is_regular:
                 return None
             return _Hit(self._has_messages(root, place, stat), stat.mtime_ns, place)

@@ -71,7 +71,7 @@ class Home:
             if thread is None or not name.endswith(".lock"):
                 continue
             try:
-                stat = self.locks.look((name,))
+                stat = self.locks.stat((name,))
             except (TreeError, OSError):
                 continue
             if stat.is_regular and stat.ino in inodes:
@@ -81,7 +81,7 @@ class Home:
     def opened_ns(self, thread: str) -> int:
         """Return when a thread's lock was made; 0: it has none."""
         try:
-            stat = self.locks.look((f"{thread}.lock",))
+            stat = self.locks.stat((f"{thread}.lock",))
         except (TreeError, OSError):
             return 0
         return stat.mtime_ns if stat.is_regular else 0

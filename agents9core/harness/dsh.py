@@ -65,8 +65,8 @@ class DshSessionPath(NamedTuple):
         return os.path.join(self.root.path, self.project, self.name)
 
     def lock(self) -> FileStat:
-        """Look at its lock. Raises as Root.look does."""
-        return self.root.look((self.project, self.name, LOCK))
+        """Look at its lock. Raises as Root.stat does."""
+        return self.root.stat((self.project, self.name, LOCK))
 
     def transcript(self) -> tuple[str, ...] | None:
         """Return the file of the highest format, as dsh takes it itself; None while there is none."""
@@ -188,7 +188,7 @@ class Dsh:
         """Return the session of an open lock or transcript, and what was seen."""
         path = (place.project, place.name, name)
         try:
-            stat = place.root.look(path)
+            stat = place.root.stat(path)
         except (TreeError, OSError) as error:
             return None, type(error).__name__
         if not stat.is_regular or (stat.dev, stat.ino) != file.identity():
@@ -221,7 +221,7 @@ class Dsh:
                 settled = time.time_ns() - made_ns >= _SETTLED_NS
                 one = Open(via, place, None, made_ns, None) if settled else None
                 return one, "no transcript yet"
-            stat = place.root.look(path)
+            stat = place.root.stat(path)
             header = self._header(place.root, path)
         except (TreeError, OSError) as error:
             return None, type(error).__name__

@@ -237,7 +237,7 @@ class Omp:
         if note.cwd != seen.cwd:
             return "written before the process started, in another directory"
         try:
-            written_ns = transcript.root.look(transcript.path).mtime_ns if there else 0
+            written_ns = transcript.root.stat(transcript.path).mtime_ns if there else 0
         except (TreeError, OSError):
             written_ns = 0
         return "" if written_ns >= started_ns else "left by an earlier process"

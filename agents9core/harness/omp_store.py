@@ -216,7 +216,7 @@ def main_of(transcript: OmpTranscript) -> OmpTranscript:
 def is_file(root: Root, path: tuple[str, ...]) -> bool:
     """Say whether a plain file lies there."""
     try:
-        return root.look(path).is_regular
+        return root.stat(path).is_regular
     except (TreeError, OSError):
         return False
 
@@ -235,9 +235,9 @@ class OmpHeadCache:
                 known = self._known.get(transcript)
             if known and known[0] == stat:
                 return known
-            looked_ns = time.time_ns()
+            checked_ns = time.time_ns()
             head = parse_head(os.pread(fd, _HEAD_BYTES, 0))
-        if looked_ns - max(stat.mtime_ns, stat.ctime_ns) > _RACY_NS:
+        if checked_ns - max(stat.mtime_ns, stat.ctime_ns) > _RACY_NS:
             with self._lock:
                 self._known[transcript] = (stat, head)
         return stat, head

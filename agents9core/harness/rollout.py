@@ -285,7 +285,7 @@ class Rollouts:
 
     def _moved_ns(self, directory: tuple[str, ...]) -> int:
         try:
-            return self.sessions.look(directory).mtime_ns
+            return self.sessions.stat(directory).mtime_ns
         except (TreeError, OSError):
             return 0
 
@@ -355,7 +355,7 @@ def _best(id: str, files: Iterator[Rollout]) -> Rollout | None:
 def exists(rollout: Rollout) -> bool:
     """Whether a rollout's file is there, and a plain one."""
     try:
-        return rollout.root.look(rollout.path).is_regular
+        return rollout.root.stat(rollout.path).is_regular
     except (TreeError, OSError):
         return False
 

@@ -28,7 +28,7 @@ def index(path: Path, read: Read, transcripts: Transcripts | None = None) -> int
     """Index a transcript from the start, or, with *transcripts* that know it, look once more."""
     transcripts = transcripts or Transcripts(PathNumbers())
     source = Source(Root(str(path.parent)), (path.name,))
-    return len(transcripts.visit(Session("bench", sources=(source,)), read).index)
+    return len(transcripts.snapshot(Session("bench", sources=(source,)), read).index)
 
 
 def reader_of(harness: str) -> Read:

@@ -62,8 +62,8 @@ class MadeSeat(Seat):
         return ChatDirectory(self, self.held(), self.id)
 
     def held(self):
-        visit = self.visit(scan=False)
-        return PinnedTranscript(self, visit.transcript, visit.generation) if visit else None
+        snapshot = self.snapshot(scan=False)
+        return PinnedTranscript(self, snapshot.transcript, snapshot.generation) if snapshot else None
 
     def write(self, *lines):
         self.path.write_bytes(b"".join(lines))
@@ -257,7 +257,7 @@ def test_an_index_dropped_for_room_and_made_again_gives_the_same(tmp_path):
     reader = node.open()
     (tmp_path / "other").write_bytes(said("c"))
     other = Session("test", sources=(Source(seat.root, ("other",)),))
-    seat.desk.transcripts.visit(other, claude_chat.read)
+    seat.desk.transcripts.snapshot(other, claude_chat.read)
     assert (list(chat.members()), chat.stat()) == before
     assert (node.stat(), reader.read(0, 9)) == (before[0][1].stat, b"b\n")
 
@@ -550,7 +550,7 @@ def test_a_message_past_the_end_of_a_smaller_index_is_gone(seat, monkeypatch):
     seat.write(said("a"), said("b"))
     node = seat.chat().walk("00000001-user")
     smaller = index_module.ChatIndex(claude_chat.read, 0)
-    monkeypatch.setattr(seat.visit().transcript, "scan", lambda *_: smaller)
+    monkeypatch.setattr(seat.snapshot().transcript, "scan", lambda *_: smaller)
     for operation in (node.stat, node.open):
         with pytest.raises(Gone):
             operation()
@@ -640,8 +640,8 @@ def test_a_transcript_whose_disk_fails_is_unavailable(seat, monkeypatch):
 def test_one_request_looks_once(seat, monkeypatch):
     seat.write(said("a"))
     chat, looks = seat.chat(), []
-    real = Transcripts.visit
-    monkeypatch.setattr(Transcripts, "visit", lambda *args: looks.append(args) or real(*args))
+    real = Transcripts.snapshot
+    monkeypatch.setattr(Transcripts, "snapshot", lambda *args: looks.append(args) or real(*args))
     with seat.desk.one_request():
         chat.stat()
         chat.walk("00000000-user").stat()
@@ -660,7 +660,7 @@ def test_a_look_without_reading_does_not_do_for_one_with(seat, monkeypatch):
 
 
 def test_few_looks_are_kept_open(seat, monkeypatch):
-    monkeypatch.setattr("agents9core.seat.VISITS_KEPT", 0)
+    monkeypatch.setattr("agents9core.seat.MAX_REQUEST_SNAPSHOTS", 0)
     seat.write(said("a"))
     chat, before = seat.chat(), len(os.listdir("/proc/self/fd"))
     with seat.desk.one_request():
@@ -668,24 +668,24 @@ def test_few_looks_are_kept_open(seat, monkeypatch):
         assert len(os.listdir("/proc/self/fd")) == before
 
 
-# The last visit, given again
+# The last snapshot, given again
 
 
 @pytest.fixture
 def remembering(seat, monkeypatch):
-    """A seat whose session is known to stay, and whose transcript was visited."""
+    """A seat whose session is known to stay, and whose transcript was opened."""
     seat.write(said("a"))
     tick()
     chat = seat.chat()
     monkeypatch.setattr(seat, "reusable", lambda: time.monotonic() + 3600)
-    monkeypatch.setattr(standing_module, "STANDS_SECONDS", 3600)
+    monkeypatch.setattr(standing_module, "SNAPSHOT_SECONDS", 3600)
     assert names(chat) == ["00000000-user"]
     monkeypatch.setattr(seat, "session", None)
     return seat
 
 
-def test_a_visit_is_given_again_while_nothing_moves(remembering):
-    assert remembering.visit() is remembering.visit() is remembering.visit(scan=False)
+def test_a_snapshot_is_given_again_while_nothing_moves(remembering):
+    assert remembering.snapshot() is remembering.snapshot() is remembering.snapshot(scan=False)
 
 
 @pytest.mark.parametrize(
@@ -699,25 +699,25 @@ def test_a_visit_is_given_again_while_nothing_moves(remembering):
         lambda path: path.chmod(0o600),
     ],
 )
-def test_a_visit_is_not_given_again_once_its_file_moved(remembering, change):
+def test_a_snapshot_is_not_given_again_once_its_file_moved(remembering, change):
     change(remembering.path)
     with pytest.raises(TypeError):  # the session is asked
-        remembering.visit()
+        remembering.snapshot()
 
 
-def test_a_visit_without_reading_is_not_given_to_who_reads(seat, monkeypatch):
+def test_a_snapshot_without_reading_is_not_given_to_who_reads(seat, monkeypatch):
     seat.write(said("a"))
     tick()
     monkeypatch.setattr(seat, "reusable", lambda: time.monotonic() + 3600)
-    assert seat.visit(scan=False).index is None
-    assert seat.visit().index is not None
+    assert seat.snapshot(scan=False).index is None
+    assert seat.snapshot().index is not None
 
 
-def test_a_visit_is_not_given_again_once_its_session_may_be_another(remembering, monkeypatch):
+def test_a_snapshot_is_not_given_again_once_its_session_may_be_another(remembering, monkeypatch):
     now = time.monotonic() + 3601
     monkeypatch.setattr(time, "monotonic", lambda: now)
     with pytest.raises(TypeError):
-        remembering.visit()
+        remembering.snapshot()
 
 
 def test_a_session_that_must_be_asked_is_asked_each_time(seat):

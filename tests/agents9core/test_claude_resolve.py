@@ -795,8 +795,8 @@ def test_the_place_is_remembered_until_it_is_gone(proc, put, home, monkeypatch):
     (home / "projects" / "-b").mkdir()
     claude_record(home, 601, sessionId=ID, procStart="6010")
     searches = []
-    real = Root.holding
-    monkeypatch.setattr(Root, "holding", lambda *args: searches.append(args) or real(*args))
+    real = Root.directories_with
+    monkeypatch.setattr(Root, "directories_with", lambda *args: searches.append(args) or real(*args))
     monkeypatch.setattr(claude_places, "_SETTLED_NS", -(10**18))
     agent = resolver.agent("claude", 601)
     for _ in range(3):

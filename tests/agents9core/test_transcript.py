@@ -33,20 +33,20 @@ def said(text, **fields):
     return line(type="user", message={"content": text}, **fields) + b"\n"
 
 
-def texts(visit):
-    """Read every message of a visit back from its files."""
-    index = visit.index
-    return [_text(visit, index.read, index.place(id_)) for id_ in range(len(index))]
+def texts(snapshot):
+    """Read every message of a snapshot back from its files."""
+    index = snapshot.index
+    return [_text(snapshot, index.read, index.place(id_)) for id_ in range(len(index))]
 
 
-def _text(visit, read, place):
+def _text(snapshot, read, place):
     if place.pieces is not None:
         made = (
-            piece.literal or make(piece.how, visit.read(place.at + piece.at, piece.length))
+            piece.literal or make(piece.how, snapshot.read(place.at + piece.at, piece.length))
             for piece in place.pieces
         )
         return b"".join(made).decode().rstrip("\n")
-    record = read_object(visit.read(place.at, place.length), read)
+    record = read_object(snapshot.read(place.at, place.length), read)
     return render(record.messages[place.nth].parts).decode().rstrip("\n")
 
 
@@ -58,18 +58,18 @@ class Scene:
         self.path = path / "t.jsonl"
         self.transcripts = Transcripts(PathNumbers(), budget_bytes)
 
-    def visit(self, *sources, read=claude_chat.read, missing_base=None, has_ended=lambda: False):
+    def snapshot(self, *sources, read=claude_chat.read, missing_base=None, has_ended=lambda: False):
         sources = sources or (Source(self.root, (self.path.name,)),)
         session = Session("test", sources=sources, missing_base=missing_base)
-        return nullcontext(self.transcripts.visit(session, read, has_ended))
+        return nullcontext(self.transcripts.snapshot(session, read, has_ended))
 
     def texts(self, *sources, **how):
-        with self.visit(*sources, **how) as visit:
-            return texts(visit)
+        with self.snapshot(*sources, **how) as snapshot:
+            return texts(snapshot)
 
     def identity(self, **how):
-        with self.visit(**how) as visit:
-            return visit.transcript, visit.generation, visit.number
+        with self.snapshot(**how) as snapshot:
+            return snapshot.transcript, snapshot.generation, snapshot.number
 
     def append(self, data):
         with open(self.path, "ab") as file:
@@ -97,8 +97,8 @@ def test_what_is_appended_is_read_and_nothing_before_it_again(scene, monkeypatch
     reads = []
     real = os.pread
     monkeypatch.setattr(os, "pread", lambda fd, n, at: reads.append(at) or real(fd, n, at))
-    with scene.visit() as visit:
-        assert len(visit.index) == 2
+    with scene.snapshot() as snapshot:
+        assert len(snapshot.index) == 2
     assert len(said("one")) in reads
     assert scene.identity() == first
 
@@ -150,9 +150,9 @@ def test_an_unfinished_line_waits_for_its_newline_wherever_it_is_torn(scene):
     whole = [data.index(b"\n", start) + 1 for start in (0, len(said("one")), len(data) - len(said("three")))]
     for size in range(1, len(data) + 1):
         scene.append(data[size - 1 : size])
-        with scene.visit() as visit:
-            assert len(visit.index) == sum(size >= end for end in whole)
-            assert (visit.index.skipped, visit.generation) == (0, 0)
+        with scene.snapshot() as snapshot:
+            assert len(snapshot.index) == sum(size >= end for end in whole)
+            assert (snapshot.index.skipped, snapshot.generation) == (0, 0)
     assert scene.texts() == ["one", "\u6f22\U0001f600", "three"]
 
 
@@ -171,8 +171,8 @@ def test_the_rest_of_a_torn_line_makes_it_one_skipped_line(scene):
     scene.path.write_bytes(b'{"type":"us')
     scene.identity()
     scene.append(b"\n" + said("next"))
-    with scene.visit() as visit:
-        assert (texts(visit), visit.index.skipped) == (["next"], 1)
+    with scene.snapshot() as snapshot:
+        assert (texts(snapshot), snapshot.index.skipped) == (["next"], 1)
 
 
 DATA = b"".join(
@@ -214,9 +214,9 @@ def test_a_line_over_the_cap_is_skipped_unread(scene, monkeypatch):
     with open(scene.path, "r+b") as file:
         file.seek(3 << 20)
         file.write(b"\n" + said("two"))
-    with scene.visit() as visit:
-        assert (texts(visit), visit.index.skipped) == (["one", "two"], 1)
-        assert visit.index.skipped_at == [len(said("one"))]
+    with scene.snapshot() as snapshot:
+        assert (texts(snapshot), snapshot.index.skipped) == (["one", "two"], 1)
+        assert snapshot.index.skipped_at == [len(said("one"))]
 
 
 def test_a_line_as_long_as_the_cap_is_read(scene, monkeypatch):
@@ -232,8 +232,8 @@ def test_the_cap_is_256_mebibytes():
 def test_a_file_of_nuls_has_no_messages(scene):
     scene.path.write_bytes(b"")
     os.truncate(scene.path, 5 << 20)
-    with scene.visit() as visit:
-        assert (len(visit.index), visit.index.skipped) == (0, 0)
+    with scene.snapshot() as snapshot:
+        assert (len(snapshot.index), snapshot.index.skipped) == (0, 0)
 
 
 def test_an_empty_file_is_an_empty_chat(scene):
@@ -338,12 +338,12 @@ def test_each_generation_has_numbers_of_its_own(scene):
 @pytest.mark.parametrize("touch", [os.utime, lambda path: os.chmod(path, 0o600)])
 def test_a_time_that_moves_alone_keeps_everything(scene, touch):
     scene.path.write_bytes(said("one"))
-    with scene.visit() as visit:
-        before = visit.index
+    with scene.snapshot() as snapshot:
+        before = snapshot.index
     tick()
     touch(scene.path)
-    with scene.visit() as visit:
-        assert visit.index is before
+    with scene.snapshot() as snapshot:
+        assert snapshot.index is before
 
 
 def test_a_renamed_file_is_the_same_transcript(scene):
@@ -385,7 +385,7 @@ def make_link(path):
 )
 def test_what_is_no_plain_file_is_neither_followed_nor_waited_for(scene, put, error):
     put(scene.path)
-    with pytest.raises(error), scene.visit():
+    with pytest.raises(error), scene.snapshot():
         pass
 
 
@@ -399,7 +399,7 @@ def test_a_file_that_may_not_be_read_is_denied(scene, monkeypatch):
         return opened(path, flags, *rest, **named)
 
     monkeypatch.setattr("agents9core.store.os.open", refuse)
-    with pytest.raises(Denied), scene.visit():
+    with pytest.raises(Denied), scene.snapshot():
         pass
 
 
@@ -414,7 +414,7 @@ def test_a_disk_that_fails_is_unavailable(scene, monkeypatch, read):
         raise OSError(5, "I/O error")
 
     monkeypatch.setattr(os, "pread", fail)
-    with pytest.raises(Unavailable), scene.visit(read=read):
+    with pytest.raises(Unavailable), scene.snapshot(read=read):
         pass
 
 
@@ -430,7 +430,7 @@ def test_after_a_disk_failed_reading_goes_on_where_it_stopped(scene, monkeypatch
         return real(fd, count, at)
 
     monkeypatch.setattr(os, "pread", fail_once)
-    with pytest.raises(Unavailable), scene.visit():
+    with pytest.raises(Unavailable), scene.snapshot():
         pass
     assert scene.texts() == ["one", "two", "three"]
 
@@ -439,8 +439,8 @@ def test_a_file_that_shrinks_while_it_is_read_ends_there(scene, monkeypatch):
     scene.path.write_bytes(said("one") + said("two"))
     real = os.pread
     monkeypatch.setattr(os, "pread", lambda fd, n, at: real(fd, min(n, max(0, len(said("one")) - at)), at))
-    with scene.visit() as visit:
-        assert len(visit.index) == 1
+    with scene.snapshot() as snapshot:
+        assert len(snapshot.index) == 1
 
 
 def test_a_line_that_shrinks_before_it_is_read_is_skipped(scene, monkeypatch):
@@ -448,24 +448,24 @@ def test_a_line_that_shrinks_before_it_is_read_is_skipped(scene, monkeypatch):
     scene.path.write_bytes(said("one"))
     real = os.pread
     monkeypatch.setattr(os, "pread", lambda fd, n, at: real(fd, n, at)[:16])
-    with scene.visit() as visit:
-        assert (len(visit.index), visit.index.skipped) == (0, 1)
+    with scene.snapshot() as snapshot:
+        assert (len(snapshot.index), snapshot.index.skipped) == (0, 1)
 
 
 def test_reading_what_is_no_longer_there_is_gone(scene):
     scene.path.write_bytes(said("one"))
-    with scene.visit() as visit:
+    with scene.snapshot() as snapshot:
         os.truncate(scene.path, 10)
         with pytest.raises(Gone):
-            visit.read(0, 20)
+            snapshot.read(0, 20)
 
 
 def test_reading_from_a_disk_that_fails_is_unavailable(scene, monkeypatch):
     scene.path.write_bytes(said("one"))
-    with scene.visit() as visit:
+    with scene.snapshot() as snapshot:
         monkeypatch.setattr(os, "pread", lambda fd, n, at: (_ for _ in ()).throw(OSError(5, "I/O error")))
         with pytest.raises(Unavailable):
-            visit.read(0, 20)
+            snapshot.read(0, 20)
 
 
 # Memory for indexes
@@ -476,13 +476,13 @@ def test_an_index_dropped_for_room_is_made_again_with_the_same_numbers(tmp_path)
     other = tmp_path / "other.jsonl"
     scene.path.write_bytes(said("one", uuid="u") + said("two"))
     other.write_bytes(said("else"))
-    with scene.visit() as visit:
-        before, identity, known = visit.index, (visit.generation, visit.number), texts(visit)
+    with scene.snapshot() as snapshot:
+        before, identity, known = snapshot.index, (snapshot.generation, snapshot.number), texts(snapshot)
     scene.texts(Source(scene.root, (other.name,)))
-    assert visit.transcript.index is None
-    with scene.visit() as visit:
-        assert visit.index is not before
-        assert ((visit.generation, visit.number), texts(visit)) == (identity, known)
+    assert snapshot.transcript.index is None
+    with scene.snapshot() as snapshot:
+        assert snapshot.index is not before
+        assert ((snapshot.generation, snapshot.number), texts(snapshot)) == (identity, known)
 
 
 def test_a_file_that_grew_meanwhile_keeps_its_numbers(tmp_path):
@@ -509,23 +509,23 @@ def test_a_file_rewritten_meanwhile_is_another(tmp_path):
 def test_the_index_used_last_is_kept_whatever_it_takes(tmp_path):
     scene = Scene(tmp_path, budget_bytes=1)
     scene.path.write_bytes(said("one"))
-    with scene.visit() as visit:
+    with scene.snapshot() as snapshot:
         pass
-    assert visit.transcript.index is visit.index
+    assert snapshot.transcript.index is snapshot.index
 
 
 def test_the_least_recently_used_are_dropped_first(tmp_path):
     scene = Scene(tmp_path)
     sources = [(Source(scene.root, (f"{number}.jsonl",)),) for number in range(3)]
-    visits = []
+    snapshots = []
     for number in range(3):
         (tmp_path / f"{number}.jsonl").write_bytes(said("x"))
-        with scene.visit(*sources[number]) as visit:
-            visits.append(visit)
-    held = sum(visit.index.nbytes for visit in visits)
+        with scene.snapshot(*sources[number]) as snapshot:
+            snapshots.append(snapshot)
+    held = sum(snapshot.index.nbytes for snapshot in snapshots)
     scene.transcripts._budget_bytes = held - 1
     scene.texts(*sources[0])
-    assert [visit.transcript.index is None for visit in visits] == [False, True, False]
+    assert [snapshot.transcript.index is None for snapshot in snapshots] == [False, True, False]
 
 
 # Several files, one transcript
@@ -561,8 +561,8 @@ class Fork(Scene):
         (self.path.parent / name).write_bytes(data)
         self.sources.append(Source(self.root, (name,), limit))
 
-    def visit(self, *sources, read=codex_chat.read, missing_base=None):
-        return super().visit(*(sources or self.sources), read=read, missing_base=missing_base)
+    def snapshot(self, *sources, read=codex_chat.read, missing_base=None):
+        return super().snapshot(*(sources or self.sources), read=read, missing_base=missing_base)
 
     def append_to(self, name, data):
         with open(self.path.parent / name, "ab") as file:
@@ -596,19 +596,19 @@ def test_only_the_last_file_grows(three):
 
 
 def test_places_run_over_all_files(three):
-    with three.visit() as visit:
+    with three.snapshot() as snapshot:
         size_a = three.sources[0].limit
-        assert visit.index.place(0).at == 0
-        assert visit.index.place(2).at == size_a + len(meta())
-        assert visit.read(size_a, len(meta())) == meta()
+        assert snapshot.index.place(0).at == 0
+        assert snapshot.index.place(2).at == size_a + len(meta())
+        assert snapshot.read(size_a, len(meta())) == meta()
 
 
 def test_calls_are_answered_across_the_cut(fork):
     base = called("c1", "Grep")
     fork.put("a", base, limit=len(base))
     fork.put("b", result("c1"))
-    with fork.visit() as visit:
-        assert [visit.index.kind(id_) for id_ in range(2)] == ["grep", "grep-result"]
+    with fork.snapshot() as snapshot:
+        assert [snapshot.index.kind(id_) for id_ in range(2)] == ["grep", "grep-result"]
 
 
 def test_an_unfinished_line_at_the_cut_is_no_message(fork):
@@ -654,8 +654,8 @@ def test_a_base_that_gets_the_bytes_it_lacked_makes_another_transcript(fork):
 
 def test_a_base_that_is_not_there_is_missing(fork):
     fork.put("b", answer("b1"))
-    with fork.visit(Source(fork.root, ("a",), 10), *fork.sources) as visit:
-        notice, own = texts(visit)
+    with fork.snapshot(Source(fork.root, ("a",), 10), *fork.sources) as snapshot:
+        notice, own = texts(snapshot)
     assert (own, "rollout a" in notice) == ("b1", True)
 
 
@@ -663,8 +663,8 @@ def test_what_comes_before_a_missing_base_is_missing_too(fork):
     fork.put("a", answer("a1"), limit=len(answer("a1")))
     fork.put("b", answer("b1"))
     first, last = fork.sources
-    with fork.visit(first, Source(fork.root, ("gone",), 10), last) as visit:
-        notice, *own = texts(visit)
+    with fork.snapshot(first, Source(fork.root, ("gone",), 10), last) as snapshot:
+        notice, *own = texts(snapshot)
     assert (own, "rollout gone" in notice) == (["b1"], True)
 
 
@@ -679,15 +679,15 @@ def test_the_last_record_of_a_base_counts_with_and_without_its_newline(fork, sho
 
 def test_a_missing_base_is_said_first_and_its_coming_makes_another_transcript(fork):
     fork.put("b", answer("b1"))
-    with fork.visit(missing_base="0195a7c4") as visit:
-        notice, own = texts(visit)
+    with fork.snapshot(missing_base="0195a7c4") as snapshot:
+        notice, own = texts(snapshot)
     assert "0195a7c4" in notice
     assert own == "b1"
-    assert fork.identity()[2] != visit.number
+    assert fork.identity()[2] != snapshot.number
 
 
 def test_the_same_file_alone_is_another_transcript_than_behind_its_base(three):
-    with three.visit() as behind, three.visit(three.sources[-1]) as alone:
+    with three.snapshot() as behind, three.snapshot(three.sources[-1]) as alone:
         assert behind.number != alone.number
 
 
@@ -721,7 +721,7 @@ def test_a_compressed_base_that_failed_once_is_inflated_again(fork, monkeypatch)
     fork.put("b", answer("b1"))
     with monkeypatch.context() as patch:
         patch.setattr("agents9core.inflated.inflate", lambda fd, limit: os.open("/nowhere", 0))
-        with pytest.raises(Unavailable), fork.visit():
+        with pytest.raises(Unavailable), fork.snapshot():
             pass
     assert fork.texts() == ["a1", "b1"]
 
@@ -769,13 +769,13 @@ def test_few_inflated_files_are_kept(tmp_path, monkeypatch):
     assert len(os.listdir("/proc/self/fd")) == open_before + 2
 
 
-# A visit that stands
+# A snapshot that stands
 
 
 @pytest.fixture
 def settled(scene, monkeypatch):
-    """A transcript that was looked at long enough after it was written, and none of its visits too old."""
-    monkeypatch.setattr(standing_module, "STANDS_SECONDS", 3600)
+    """A transcript that was looked at long enough after it was written, and none of its snapshots too old."""
+    monkeypatch.setattr(standing_module, "SNAPSHOT_SECONDS", 3600)
     scene.path.write_bytes(said("one") + said("two") * 3)
     tick()
     scene.identity()
@@ -783,8 +783,8 @@ def settled(scene, monkeypatch):
 
 
 def one_visit(scene, **how):
-    with scene.visit(**how) as visit:
-        return visit
+    with scene.snapshot(**how) as snapshot:
+        return snapshot
 
 
 def test_a_second_look_at_what_has_not_moved_opens_nothing(settled, monkeypatch):
@@ -795,26 +795,26 @@ def test_a_second_look_at_what_has_not_moved_opens_nothing(settled, monkeypatch)
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_visit_does_not_stand_once_its_file_is_another(settled, change):
+def test_a_snapshot_does_not_stand_once_its_file_is_another(settled, change):
     before = settled.identity()
     change(settled.path)
     assert settled.identity()[2] != before[2]
     assert settled.texts() == Scene(settled.path.parent).texts()
 
 
-def test_a_visit_does_not_stand_once_its_file_has_grown(settled):
+def test_a_snapshot_does_not_stand_once_its_file_has_grown(settled):
     settled.append(said("three"))
     assert settled.texts()[-1] == "three"
 
 
 @pytest.mark.parametrize("take_away", [os.unlink, lambda path: path.rename(path.with_name("away"))])
-def test_a_visit_does_not_stand_once_its_file_has_gone(settled, take_away):
+def test_a_snapshot_does_not_stand_once_its_file_has_gone(settled, take_away):
     take_away(settled.path)
-    with pytest.raises(NotFound), settled.visit():
+    with pytest.raises(NotFound), settled.snapshot():
         pass
 
 
-def test_a_visit_does_not_stand_once_its_index_was_dropped(settled):
+def test_a_snapshot_does_not_stand_once_its_index_was_dropped(settled):
     first = one_visit(settled)
     first.transcript.index = None
     assert one_visit(settled).index is not first.index
@@ -837,10 +837,10 @@ def test_another_directory_in_the_place_of_one_above_is_seen_soon(tmp_path):
     above.rename(tmp_path / "away")
     above.mkdir()
     scene.path.write_bytes(said("other"))
-    until = time.monotonic() + standing_module.STANDS_SECONDS
+    until = time.monotonic() + standing_module.SNAPSHOT_SECONDS
     while scene.texts() != ["other"]:
         assert time.monotonic() < until + 1
-    assert standing_module.STANDS_SECONDS <= REUSE_SECONDS
+    assert standing_module.SNAPSHOT_SECONDS <= REUSE_SECONDS
 
 
 def test_what_is_not_looked_at_any_more_is_closed(scene, monkeypatch):
@@ -856,7 +856,7 @@ def test_what_is_not_looked_at_any_more_is_closed(scene, monkeypatch):
         time.sleep(0.01)
 
 
-def test_few_visits_are_kept_open(tmp_path, monkeypatch):
+def test_few_snapshots_are_kept_open(tmp_path, monkeypatch):
     monkeypatch.setattr(standing_module, "_MOST", 2)
     open_before = len(os.listdir("/proc/self/fd"))
     scene = Scene(tmp_path)
@@ -954,7 +954,7 @@ def test_no_descriptor_is_left_open(three):
     before = sorted(os.listdir("/proc/self/fd"))
     for _ in range(5):
         three.texts()
-    with pytest.raises(NotFound), three.visit(*three.sources, Source(three.root, ("gone",))):
+    with pytest.raises(NotFound), three.snapshot(*three.sources, Source(three.root, ("gone",))):
         pass
     assert sorted(os.listdir("/proc/self/fd")) == before
 
@@ -969,8 +969,8 @@ WHOLE = said("the last").rstrip(b"\n")
 def test_a_last_line_without_its_newline_counts_once_nobody_writes_it(scene, tail, has_ended, shown):
     scene.path.write_bytes(said("first") + tail)
     assert scene.texts(has_ended=lambda: has_ended) == shown
-    with scene.visit() as visit:
-        assert visit.index.skipped == 0
+    with scene.snapshot() as snapshot:
+        assert snapshot.index.skipped == 0
 
 
 def test_a_session_that_goes_on_after_its_last_line_was_read_keeps_its_ids(scene):

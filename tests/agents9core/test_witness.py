@@ -26,9 +26,9 @@ class Watched:
         with open(path, "rb") as file:
             self.seen = statx(file.fileno())
 
-    def verdict(self, looked_ns=LATER_NS, **now):
+    def verdict(self, checked_ns=LATER_NS, **now):
         """Look again; *now*: what the look shows instead of what it would."""
-        self.witness.note(self.seen, looked_ns)
+        self.witness.note(self.seen, checked_ns)
         with open(self.path, "rb") as file:
             stat = statx(file.fileno())._replace(**now)
             return self.witness.verdict(file.fileno(), stat)
