@@ -12,7 +12,7 @@ from agents9core.index import CAP, ChatIndex, MessageLocation
 from agents9core.node import Chat, Columns, File, Messages, Node, Reader, Row, Stat
 from agents9core.record import read_object
 from agents9core.render import Segment, make, piece_at, render
-from agents9core.seat import PinnedTranscript, Seat
+from agents9core.seat import PinnedTranscript, SessionHandle
 from agents9core.statx import FileStat
 from agents9core.transcript import OpenSource, TranscriptSnapshot
 
@@ -69,14 +69,14 @@ class ChatMessages(Messages):
 
 
 class ChatDirectory(Chat):
-    """`chat/` of a seat, for as long as it holds the same transcript."""
+    """`chat/` of a handle, for as long as it holds the same transcript."""
 
     name = "chat"
 
-    def __init__(self, seat: Seat, held: PinnedTranscript | None, session: str | None) -> None:
-        """*held*: None while *session*, which the seat is in, has no transcript yet."""
-        self._seat = seat
-        self._held = held
+    def __init__(self, handle: SessionHandle, pinned: PinnedTranscript | None, session: str | None) -> None:
+        """*pinned*: None while *session*, which the handle is in, has no transcript yet."""
+        self._handle = handle
+        self._pinned = pinned
         self._session = session
 
     def stat(self) -> Stat:
@@ -98,8 +98,8 @@ class ChatDirectory(Chat):
         return self.step(name)[0]
 
     def step(self, name: str) -> tuple[Node, Stat]:
-        held, snapshot = self._held, self._look()
-        if snapshot is None or snapshot.index is None or held is None:
+        pinned, snapshot = self._pinned, self._look()
+        if snapshot is None or snapshot.index is None or pinned is None:
             raise NotFound(name)
         index, number = snapshot.index, snapshot.number
         try:
@@ -109,41 +109,41 @@ class ChatDirectory(Chat):
         if not 0 <= id_ < len(index) or name != f"{id_:08d}-{index.kind(id_)}":
             raise NotFound(name)
         stat = Stat(number + id_, 1, False, index.size(id_), index.time(id_))
-        return MessageFile(name, held, number, id_), stat
+        return MessageFile(name, pinned, number, id_), stat
 
     def watch(self, wake: Callable[[], None]) -> Callable[[], None]:
-        seat = self._seat
-        return seat.desk.watching.watch(seat.key, seat.session, wake, seat.has_ended)
+        handle = self._handle
+        return handle.context.watching.watch(handle.key, handle.session, wake, handle.has_ended)
 
     def _look(self) -> TranscriptSnapshot | None:
         """Look at the transcript; None where there is none yet."""
-        if self._held is not None:
-            return self._held.snapshot()
-        if self._seat.snapshot(scan=False) is not None or self._seat.session().id != self._session:
+        if self._pinned is not None:
+            return self._pinned.snapshot()
+        if self._handle.snapshot(scan=False) is not None or self._handle.session().id != self._session:
             raise Gone("the session has a transcript now")
         return None
 
     def _stat(self, snapshot: TranscriptSnapshot | None) -> Stat:
         if snapshot is None or snapshot.index is None:
-            return Stat(self._empty_number(), 1, True, 0, self._seat.started_ns)
-        number = self._seat.desk.numbers.block("chat", self._seat.key, snapshot.number)
+            return Stat(self._empty_number(), 1, True, 0, self._handle.started_ns)
+        number = self._handle.context.numbers.block("chat", self._handle.key, snapshot.number)
         return Stat(number, len(snapshot.index) + 1, True, 0, snapshot.index.newest_ns)
 
     def _empty_number(self) -> int:
-        return self._seat.desk.numbers.block("chat", self._seat.key, self._session)
+        return self._handle.context.numbers.block("chat", self._handle.key, self._session)
 
 
 class MessageFile(File):
     """One message."""
 
-    def __init__(self, name: str, held: PinnedTranscript, number: int, id_: int) -> None:
+    def __init__(self, name: str, pinned: PinnedTranscript, number: int, id_: int) -> None:
         self.name = name
-        self._held = held
+        self._pinned = pinned
         self._number = number
         self._id = id_
 
     def stat(self) -> Stat:
-        index = self._held.snapshot().index
+        index = self._pinned.snapshot().index
         id_ = self._id
         if index is None or id_ >= len(index):
             raise Gone("the transcript was rewritten")
@@ -153,13 +153,13 @@ class MessageFile(File):
         return self.start()[0]
 
     def start(self) -> tuple[Reader, Stat]:
-        id_, snapshot = self._id, self._held.snapshot()
+        id_, snapshot = self._id, self._pinned.snapshot()
         index = chat_index(snapshot, id_)
         place = index.place(id_)
         stat = Stat(self._number + id_, 1, False, place.size, index.time(id_))
         if place.pieces is None:
-            return ShortReader(self._held, snapshot, place), stat
-        return LongReader(self._held, place, place.pieces), stat
+            return ShortReader(self._pinned, snapshot, place), stat
+        return LongReader(self._pinned, place, place.pieces), stat
 
 
 def chat_index(snapshot: TranscriptSnapshot, id_: int = -1) -> ChatIndex:
@@ -183,9 +183,11 @@ def rendered(snapshot: TranscriptSnapshot, index: ChatIndex, place: MessageLocat
 class ShortReader(Reader):
     """The bytes of a message whose object is at most a mebibyte: held whole once one was asked for."""
 
-    def __init__(self, held: PinnedTranscript, snapshot: TranscriptSnapshot, place: MessageLocation) -> None:
+    def __init__(
+        self, pinned: PinnedTranscript, snapshot: TranscriptSnapshot, place: MessageLocation
+    ) -> None:
         """*snapshot*: that of now, whose files are held open until the bytes were read."""
-        self._held = held
+        self._pinned = pinned
         self._place = place
         self._snapshot: TranscriptSnapshot | None = snapshot
         self._text = b""
@@ -199,7 +201,7 @@ class ShortReader(Reader):
     def read(self, offset: int, count: int) -> bytes:
         if offset >= self._place.size or count <= 0:
             return b""
-        snapshot = self._held.snapshot(scan=self._snapshot is not None)
+        snapshot = self._pinned.snapshot(scan=self._snapshot is not None)
         if self._snapshot is not None:
             self._snapshot = snapshot
             self.prepare()
@@ -209,8 +211,8 @@ class ShortReader(Reader):
 class LongReader(Reader):
     """The bytes of a message in a longer object: one piece is held, so reading on is linear."""
 
-    def __init__(self, held: PinnedTranscript, place: MessageLocation, pieces: list[Segment]) -> None:
-        self._held = held
+    def __init__(self, pinned: PinnedTranscript, place: MessageLocation, pieces: list[Segment]) -> None:
+        self._pinned = pinned
         self._place = place
         self._pieces = pieces
         self._start = 0
@@ -219,7 +221,7 @@ class LongReader(Reader):
     def read(self, offset: int, count: int) -> bytes:
         if offset >= self._place.size or count <= 0:
             return b""
-        snapshot = self._held.snapshot(scan=False)
+        snapshot = self._pinned.snapshot(scan=False)
         if not self._start <= offset < self._start + len(self._made):
             self._make(snapshot, piece_at(self._pieces, offset))
         within = offset - self._start
@@ -250,14 +252,14 @@ class TranscriptFile(File):
     name = "transcript"
     media_type = "application/x-ndjson"
 
-    def __init__(self, held: PinnedTranscript) -> None:
-        self._held = held
+    def __init__(self, pinned: PinnedTranscript) -> None:
+        self._pinned = pinned
 
     def stat(self) -> Stat:
-        return transcript_stat(self._held.snapshot(scan=False))
+        return transcript_stat(self._pinned.snapshot(scan=False))
 
     def open(self) -> Reader:
-        return TranscriptReader(self._held, self.stat().length)
+        return TranscriptReader(self._pinned, self.stat().length)
 
 
 def transcript_stat(snapshot: TranscriptSnapshot) -> Stat:
@@ -279,12 +281,12 @@ def _tail(file: OpenSource, offset: int, count: int) -> bytes:
 class TranscriptReader(Reader):
     """Reads through to the file, which may grow meanwhile."""
 
-    def __init__(self, held: PinnedTranscript, promised: int) -> None:
-        self._held = held
+    def __init__(self, pinned: PinnedTranscript, promised: int) -> None:
+        self._pinned = pinned
         self._promised = promised
 
     def read(self, offset: int, count: int) -> bytes:
-        data = _tail(self._held.snapshot(scan=False).files[-1], offset, count)
+        data = _tail(self._pinned.snapshot(scan=False).files[-1], offset, count)
         if not data and count and offset < self._promised:
             raise Gone("the transcript has shrunk")
         return data

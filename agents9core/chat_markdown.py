@@ -25,16 +25,16 @@ class MarkdownFile(File):
     name = "chat.md"
     media_type = "text/markdown; charset=utf-8"
 
-    def __init__(self, held: PinnedTranscript) -> None:
-        self._held = held
+    def __init__(self, pinned: PinnedTranscript) -> None:
+        self._pinned = pinned
 
     def stat(self) -> Stat:
-        snapshot = self._held.snapshot()
+        snapshot = self._pinned.snapshot()
         return markdown_stat(snapshot, chat_index(snapshot))
 
     def open(self) -> Reader:
         self.stat()
-        return MarkdownReader(self._held)
+        return MarkdownReader(self._pinned)
 
 
 def markdown_stat(snapshot: TranscriptSnapshot, index: ChatIndex) -> Stat:
@@ -48,14 +48,14 @@ def markdown_stat(snapshot: TranscriptSnapshot, index: ChatIndex) -> Stat:
 class MarkdownReader(Reader):
     """Renders sections as they are read. The last one made is held, so reading on is linear."""
 
-    def __init__(self, held: PinnedTranscript) -> None:
-        self._held = held
+    def __init__(self, pinned: PinnedTranscript) -> None:
+        self._pinned = pinned
         self._start = 0
         self._made = b""
 
     def read(self, offset: int, count: int) -> bytes:
         out = bytearray()
-        snapshot = self._held.snapshot()
+        snapshot = self._pinned.snapshot()
         index = chat_index(snapshot)
         while len(out) < count and offset + len(out) < index.markdown_size:
             at = offset + len(out)

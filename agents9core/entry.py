@@ -12,7 +12,7 @@ from agents9core.errors import Denied, Gone, NotFound, Unavailable
 from agents9core.facts import BY_NAME, LEAVES, Leaf, Look, line
 from agents9core.node import Directory, File, Node, Reader, Row, Stat
 from agents9core.nodes import TextReader, listing_stat, present
-from agents9core.seat import PinnedTranscript, Reading, Seat
+from agents9core.seat import PinnedTranscript, Reading, SessionHandle
 from agents9core.session import Session
 from agents9core.transcript import TranscriptSnapshot
 
@@ -20,25 +20,25 @@ AGENT = frozenset({leaf.name for leaf in LEAVES} | {"transcript", "chat", "chat.
 THREAD = frozenset({"title", "cwd", "status", "transcript", "chat", "chat.md"})
 SUBAGENT = frozenset({"model", "transcript", "chat", "chat.md"})
 KEPT = frozenset({"title", "cwd", "model", "started", "transcript", "chat", "chat.md", "agents"})
-"""What the directory of each kind of seat may have."""
+"""What the directory of each kind of handle may have."""
 
 
 class FactFile(File):
-    """One leaf of a seat."""
+    """One leaf of a handle."""
 
-    def __init__(self, name: str, seat: Seat) -> None:
+    def __init__(self, name: str, handle: SessionHandle) -> None:
         self.name = name
-        self._seat = seat
+        self._handle = handle
         self._number, self._leaf = BY_NAME[name]
 
     def stat(self) -> Stat:
         return self._look()[0]
 
     def open(self) -> Reader:
-        return TextReader(self._look()[1], self._seat.session)
+        return TextReader(self._look()[1], self._handle.session)
 
     def _look(self) -> tuple[Stat, bytes]:
-        seen = glance(self._seat, scan=self._leaf.in_transcript)
+        seen = glance(self._handle, scan=self._leaf.in_transcript)
         shown = self._leaf.show(seen.look)
         if shown is None:
             raise Gone(self.name)
@@ -47,9 +47,9 @@ class FactFile(File):
 
 
 class Glance(msgspec.Struct, frozen=True, dict=True):
-    """One look at a seat, for its listing and its facts."""
+    """One look behind a handle, for its listing and its facts."""
 
-    seat: Seat
+    handle: SessionHandle
     look: Look
     snapshot: TranscriptSnapshot | None
     scan: bool
@@ -57,33 +57,33 @@ class Glance(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def number(self) -> int:
-        """Block of path numbers of the seat's directory; its facts are leaves of it."""
-        return self.seat.desk.numbers.block("entry", self.seat.key)
+        """Block of path numbers of the handle's directory; its facts are leaves of it."""
+        return self.handle.context.numbers.block("entry", self.handle.key)
 
     @property
-    def held(self) -> PinnedTranscript | None:
-        """The seat's transcript, for a node to hold."""
+    def pinned(self) -> PinnedTranscript | None:
+        """The handle's transcript, for a node to hold."""
         return (
-            PinnedTranscript(self.seat, self.snapshot.transcript, self.snapshot.generation)
+            PinnedTranscript(self.handle, self.snapshot.transcript, self.snapshot.generation)
             if self.snapshot
             else None
         )
 
-    def must_hold(self) -> PinnedTranscript:
-        """Return the seat's transcript. Raises Gone where there is none."""
-        if self.held is None:
+    def require_transcript(self) -> PinnedTranscript:
+        """Return the handle's transcript. Raises Gone where there is none."""
+        if self.pinned is None:
             raise Gone("there is no transcript")
-        return self.held
+        return self.pinned
 
     @cached_property
-    def subagents(self) -> Mapping[str, Seat]:
-        """The seats of the session's subagents by name; of the side chains those that are indexed.
+    def subagents(self) -> Mapping[str, SessionHandle]:
+        """The handles of the session's subagents by name; of the side chains those that are indexed.
 
         Raises Unavailable with *scan*; without, none of them is known then.
         """
         index = self.snapshot.transcript.index if self.snapshot else None
         try:
-            return self.seat.subagents(tuple(index.chains) if index is not None else ())
+            return self.handle.subagents(tuple(index.chains) if index is not None else ())
         except Unavailable:
             if self.scan:
                 raise
@@ -107,7 +107,7 @@ class Glance(msgspec.Struct, frozen=True, dict=True):
 
     def has(self, name: str) -> bool:
         """Whether a member applies."""
-        if name not in self.seat.shows:
+        if name not in self.handle.shows:
             return False
         if name in BY_NAME:
             return BY_NAME[name][1].show(self.look) is not None
@@ -118,54 +118,54 @@ class Glance(msgspec.Struct, frozen=True, dict=True):
         return [name for name in (*BY_NAME, *_BRANCHES) if self.has(name)]
 
     def stat(self) -> Stat:
-        """Return what the seat's directory looks like."""
+        """Return what the handle's directory looks like."""
         index = self.snapshot.transcript.index if self.snapshot else None
         newest_ns = max(self.transcript_ns, index.newest_ns if index else 0)
         version = version_of(self.names(), self.snapshot.number if self.snapshot else 0)
         return Stat(self.number, version, True, 0, newest_ns)
 
 
-def glance(seat: Seat, scan: bool) -> Glance:
-    """Look at a seat. Without *scan* the facts are those that an index happens to hold, and a transcript that
-    cannot be read, or is a stale handle, costs nobody the listing that the seat is in. Raises Gone; with
-    *scan* Unavailable too.
+def glance(handle: SessionHandle, scan: bool) -> Glance:
+    """Look behind a handle. Without *scan* the facts are those that an index happens to hold, and a
+    transcript that cannot be read, or is a stale handle, costs nobody the listing that the handle is in.
+    Raises Gone; with *scan* Unavailable too.
     """
-    session = seat.session()
-    titles = seat.reading.titles if seat.reading else ()
+    session = handle.session()
+    titles = handle.reading.titles if handle.reading else ()
     try:
-        snapshot = seat.snapshot(scan and session.unreadable is None)
+        snapshot = handle.snapshot(scan and session.unreadable is None)
     except (Denied, Gone, Unavailable) as error:
         if scan and not isinstance(error, Denied):
             raise
         snapshot = None
     indexes = (snapshot.index, snapshot.transcript.index) if snapshot else ()
     facts = next((index.facts for index in indexes if index is not None), {})
-    look = Look(session, partial(seat.cwd, session), seat.started_ns, facts, titles)
-    return Glance(seat, look, snapshot, scan)
+    look = Look(session, partial(handle.cwd, session), handle.started_ns, facts, titles)
+    return Glance(handle, look, snapshot, scan)
 
 
-class SeatDirectory(Directory):
+class SessionDirectory(Directory):
     """An agent, or one of its threads: what is known of it, and what it says."""
 
-    def __init__(self, name: str, seat: Seat) -> None:
+    def __init__(self, name: str, handle: SessionHandle) -> None:
         self.name = name
-        self._seat = seat
+        self._handle = handle
 
     def stat(self) -> Stat:
-        return glance(self._seat, scan=False).stat()
+        return glance(self._handle, scan=False).stat()
 
     def walk(self, name: str) -> Node:
-        seen = glance(self._seat, scan=_asks_transcript(name))
+        seen = glance(self._handle, scan=_asks_transcript(name))
         if not seen.has(name):
             raise NotFound(name)
-        return FactFile(name, self._seat) if name in BY_NAME else _BRANCHES[name].make(seen)
+        return FactFile(name, self._handle) if name in BY_NAME else _BRANCHES[name].make(seen)
 
     def members(self) -> Sequence[Row]:
-        seen = glance(self._seat, scan=True)
+        seen = glance(self._handle, scan=True)
         rows = [
             Row(name, seen.fact_stat(number, leaf, line(shown)))
             for name, (number, leaf) in BY_NAME.items()
-            if name in self._seat.shows and (shown := leaf.show(seen.look)) is not None
+            if name in self._handle.shows and (shown := leaf.show(seen.look)) is not None
         ]
         branches = [branch.make(seen) for name, branch in _BRANCHES.items() if seen.has(name)]
         return rows + present(branches)
@@ -178,16 +178,16 @@ _MEDIA_TYPES = {"transcript": TranscriptFile.media_type, "chat.md": MarkdownFile
 
 
 def _asks_transcript(name: str) -> bool:
-    """Whether a member of a seat is made from what its transcript says."""
+    """Whether a member of a handle is made from what its transcript says."""
     return name in ("chat", "chat.md", "agents") or (name in BY_NAME and BY_NAME[name][1].in_transcript)
 
 
-class ChildSeat(Seat):
-    """A thread or a subagent of another seat: one of the sessions that *find* gives, by name."""
+class ChildHandle(SessionHandle):
+    """A thread or a subagent of another handle: one of the sessions that *find* gives, by name."""
 
     def __init__(
         self,
-        parent: Seat,
+        parent: SessionHandle,
         kind: str,
         name: str,
         id_: str | None,
@@ -196,7 +196,7 @@ class ChildSeat(Seat):
         shows: frozenset[str],
     ) -> None:
         """*kind*: the directory that it is listed in; *id_*: the session that its name stands for."""
-        self.desk = parent.desk
+        self.context = parent.context
         self.reading = reading
         self.key = (*parent.key, kind, name, id_)
         self.started_ns = parent.started_ns
@@ -216,59 +216,62 @@ class ChildSeat(Seat):
         return session
 
 
-class SeatsDirectory(Directory):
-    """`threads/` or `agents/`: a directory for each child of a seat."""
+class ChildrenDirectory(Directory):
+    """`threads/` or `agents/`: a directory for each child of a handle."""
 
-    def __init__(self, name: str, seat: Seat, seats: Callable[[], Mapping[str, Seat]]) -> None:
+    def __init__(
+        self, name: str, handle: SessionHandle, handles: Callable[[], Mapping[str, SessionHandle]]
+    ) -> None:
         self.name = name
-        self._seat = seat
-        self._seats = seats
+        self._handle = handle
+        self._handles = handles
 
     def stat(self) -> Stat:
-        return listing_stat(self._seat.desk.numbers.block(self.name, self._seat.key), self.members())
+        return listing_stat(self._handle.context.numbers.block(self.name, self._handle.key), self.members())
 
     def walk(self, name: str) -> Node:
-        seat = self._seats().get(name)
-        if seat is None:
+        handle = self._handles().get(name)
+        if handle is None:
             raise NotFound(name)
-        return SeatDirectory(name, seat)
+        return SessionDirectory(name, handle)
 
     def members(self) -> Sequence[Row]:
-        return present(SeatDirectory(name, seat) for name, seat in self._seats().items())
+        return present(SessionDirectory(name, handle) for name, handle in self._handles().items())
 
 
 class _Branch(NamedTuple):
-    """A member of a seat that is no fact."""
+    """A member of a handle that is no fact."""
 
     applies: Callable[[Glance], object]
     make: Callable[[Glance], Node]
 
 
-def _subagents(seat: Seat) -> Mapping[str, Seat]:
-    return glance(seat, scan=True).subagents
+def _subagents(handle: SessionHandle) -> Mapping[str, SessionHandle]:
+    return glance(handle, scan=True).subagents
 
 
 def _has_markdown(seen: Glance) -> bool:
     index = seen.snapshot.transcript.index if seen.snapshot else None
-    is_read = seen.snapshot is not None and seen.seat.reading is not None
+    is_read = seen.snapshot is not None and seen.handle.reading is not None
     return is_read and seen.look.session.unreadable is None and not (index and index.overflowed)
 
 
 _BRANCHES = {
     "transcript": _Branch(
-        lambda seen: seen.snapshot and seen.snapshot.is_file, lambda seen: TranscriptFile(seen.must_hold())
+        lambda seen: seen.snapshot and seen.snapshot.is_file,
+        lambda seen: TranscriptFile(seen.require_transcript()),
     ),
     "chat": _Branch(
-        lambda seen: seen.look.session.id is not None and seen.seat.reading is not None,
-        lambda seen: ChatDirectory(seen.seat, seen.held, seen.look.session.id),
+        lambda seen: seen.look.session.id is not None and seen.handle.reading is not None,
+        lambda seen: ChatDirectory(seen.handle, seen.pinned, seen.look.session.id),
     ),
-    "chat.md": _Branch(_has_markdown, lambda seen: MarkdownFile(seen.must_hold())),
+    "chat.md": _Branch(_has_markdown, lambda seen: MarkdownFile(seen.require_transcript())),
     "agents": _Branch(
         lambda seen: seen.subagents,
-        lambda seen: SeatsDirectory("agents", seen.seat, partial(_subagents, seen.seat)),
+        lambda seen: ChildrenDirectory("agents", seen.handle, partial(_subagents, seen.handle)),
     ),
     "threads": _Branch(
         lambda seen: seen.look.session.threads,
-        lambda seen: SeatsDirectory("threads", seen.seat, seen.seat.threads),
+        lambda seen: ChildrenDirectory("threads", seen.handle, seen.handle.threads),
     ),
 }

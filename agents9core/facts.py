@@ -13,7 +13,7 @@ _LONGEST_FACT = 4096
 
 
 class Look(NamedTuple):
-    """What one look at a seat found."""
+    """What one look behind a handle found."""
 
     session: Session
     cwd: Callable[[], str | None]

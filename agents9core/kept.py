@@ -49,7 +49,7 @@ class KeptSessions:
                 return session
         raise Gone(f"{harness}/{id}")
 
-    def reusable(self, harness: str, id: str) -> float:
+    def reusable_until(self, harness: str, id: str) -> float:
         """Return until when the last answer about a session may be used again, by `time.monotonic`."""
         with self._lock:
             known = self._answers.get((harness, id))

@@ -3,13 +3,13 @@
 from contextlib import suppress
 
 from agents9core.chat import version_of
-from agents9core.entry import SeatDirectory
+from agents9core.entry import SessionDirectory
 from agents9core.errors import Gone, NotFound
 from agents9core.kept import KeptSessions
 from agents9core.node import Node, Row, Stat
 from agents9core.nodes import LookedDirectory
-from agents9core.seat import Desk
-from agents9core.seats import KeptSeat
+from agents9core.seat import TreeContext
+from agents9core.seats import StoredHandle
 from agents9core.session import Source
 from agents9core.store import NOT_THERE
 
@@ -19,14 +19,14 @@ class KeptHarnessDirectory(LookedDirectory):
 
     serves_seconds = 5.0
 
-    def __init__(self, name: str, desk: Desk, kept: KeptSessions) -> None:
-        super().__init__(name, desk.numbers.block("sessions", name))
-        self._desk = desk
+    def __init__(self, name: str, context: TreeContext, kept: KeptSessions) -> None:
+        super().__init__(name, context.numbers.block("sessions", name))
+        self._context = context
         self._kept = kept
 
     def walk(self, name: str) -> Node:
         try:
-            return KeptDirectory(name, KeptSeat(self._desk, self._kept, self.name, name))
+            return KeptDirectory(name, StoredHandle(self._context, self._kept, self.name, name))
         except Gone as error:
             raise NotFound(name) from error
 
@@ -34,26 +34,26 @@ class KeptHarnessDirectory(LookedDirectory):
         rows = []
         for id, source in sorted(self._kept.all(self.name).items()):
             with suppress(Gone):
-                rows.append(Row(id, _stat(self._desk, KeptSeat.key_of(self.name, id), source)))
+                rows.append(Row(id, _stat(self._context, StoredHandle.key_of(self.name, id), source)))
         return rows
 
 
-class KeptDirectory(SeatDirectory):
+class KeptDirectory(SessionDirectory):
     """A session that a store keeps. Its look is that of its file, so that thousands are listed at once."""
 
-    def __init__(self, name: str, seat: KeptSeat) -> None:
-        super().__init__(name, seat)
-        self._kept_seat = seat
+    def __init__(self, name: str, handle: StoredHandle) -> None:
+        super().__init__(name, handle)
+        self._stored_handle = handle
 
     def stat(self) -> Stat:
-        seat = self._kept_seat
-        return _stat(seat.desk, seat.key, seat.session().sources[-1])
+        handle = self._stored_handle
+        return _stat(handle.context, handle.key, handle.session().sources[-1])
 
 
-def _stat(desk: Desk, key: tuple[object, ...], source: Source) -> Stat:
+def _stat(context: TreeContext, key: tuple[object, ...], source: Source) -> Stat:
     if source.rows is not None:
         newest = source.rows.newest
-        return Stat(desk.numbers.block("entry", key), version_of(*newest), True, 0, newest.time_ns)
+        return Stat(context.numbers.block("entry", key), version_of(*newest), True, 0, newest.time_ns)
     try:
         look = source.root.stat(source.path)
     except NOT_THERE as error:
@@ -61,4 +61,4 @@ def _stat(desk: Desk, key: tuple[object, ...], source: Source) -> Stat:
     if not look.is_regular:
         raise Gone(source.path[-1])
     version = version_of(look.identity, look.size, look.mtime_ns, look.ctime_ns)
-    return Stat(desk.numbers.block("entry", key), version, True, 0, look.mtime_ns)
+    return Stat(context.numbers.block("entry", key), version, True, 0, look.mtime_ns)

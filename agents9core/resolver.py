@@ -147,7 +147,7 @@ class Resolver:
             raise NotFound(f"{harness}/{pid}")
         return agent
 
-    def reusable(self, agent: Agent) -> float:
+    def reusable_until(self, agent: Agent) -> float:
         """Return until when the last answer about an agent may be used again, by `time.monotonic`."""
         known = self._answers.get(agent)
         return known.asked + REUSE_SECONDS if known else 0.0

@@ -1,6 +1,6 @@
 """Where a chat hangs in the tree: something that is in a session now, and can tell when it has ended.
 
-A node below an agent holds its seat and nothing else of it: each operation asks the seat again, so a
+A node below an agent holds its handle and nothing else of it: each operation asks the handle again, so a
 recycled pid, a `/clear` or an ended process is noticed wherever the node was kept.
 """
 
@@ -38,8 +38,8 @@ class Reading(NamedTuple):
     """The facts that may be the title, the best first."""
 
 
-class Desk:
-    """What every seat of one server shares."""
+class TreeContext:
+    """What every handle of one server shares."""
 
     def __init__(self, numbers: PathNumbers, transcripts: Transcripts) -> None:
         self.numbers = numbers
@@ -49,10 +49,10 @@ class Desk:
         self.subagents: Expiring[tuple[object, ...], tuple[Session, Mapping[str, Session]]] = Expiring(
             SUBAGENTS_SECONDS, SUBAGENTS_KEPT
         )
-        """Of seats: the session that was asked for its subagents, and those."""
+        """Of handles: the session that was asked for its subagents, and those."""
 
     def one_request(self) -> AbstractContextManager[object]:
-        """Keep each snapshot until the end, and answer the next one to the same seat from it."""
+        """Keep each snapshot until the end, and answer the next one to the same handle from it."""
         return self.request
 
 
@@ -69,10 +69,10 @@ class RequestSnapshots(threading.local):
         self.snapshots = None
 
 
-class Seat(ABC):
+class SessionHandle(ABC):
     """A place in the tree that holds a session."""
 
-    desk: Desk
+    context: TreeContext
     reading: Reading | None
     """None where the harness's transcripts are not read."""
     key: tuple[object, ...]
@@ -87,21 +87,21 @@ class Seat(ABC):
 
     @abstractmethod
     def session(self) -> Session:
-        """Return the session that is held now. Raises Gone when the seat itself has ended."""
+        """Return the session that is held now. Raises Gone when the handle itself has ended."""
 
-    def reusable(self) -> float:
+    def reusable_until(self) -> float:
         """Return until when `session` would answer the same again, by `time.monotonic`; 0: unknown."""
         return 0.0
 
-    def subagents(self, chains: Iterable[str]) -> "Mapping[str, Seat]":
-        """Return the seats of the subagents that the session has started, by name. Raises Gone.
+    def subagents(self, chains: Iterable[str]) -> "Mapping[str, SessionHandle]":
+        """Return the handles of the subagents that the session has started, by name. Raises Gone.
 
         *chains*: the side chains in its transcript, which are subagents too.
         """
         return {}
 
-    def threads(self) -> "Mapping[str, Seat]":
-        """Return the seats of the threads that the process has open, by id. Raises Gone."""
+    def threads(self) -> "Mapping[str, SessionHandle]":
+        """Return the handles of the threads that the process has open, by id. Raises Gone."""
         return {}
 
     def has_ended(self) -> bool:
@@ -118,7 +118,7 @@ class Seat(ABC):
         *scan*: bring the index up to date too. A snapshot that this request has made already is given again.
         Raises Gone, Denied, Unavailable.
         """
-        snapshots = self.desk.request.snapshots
+        snapshots = self.context.request.snapshots
         if snapshots is None:
             until, last = self._last
             snapshot = last() if time.monotonic() < until else None
@@ -133,28 +133,28 @@ class Seat(ABC):
 
     def fresh_snapshot(self, scan: bool) -> TranscriptSnapshot | None:
         """Open the session's transcript as `snapshot` does, whatever was looked at before."""
-        until, session = self.reusable(), self.session()
+        until, session = self.reusable_until(), self.session()
         if not session.sources:
             return None
         if scan and session.unreadable is not None:
             raise Unreadable(session.unreadable)
         read = self.reading.read if scan and self.reading else None
         try:
-            snapshot = self.desk.transcripts.snapshot(session, read, self.has_ended)
+            snapshot = self.context.transcripts.snapshot(session, read, self.has_ended)
         except (NotFound, Malformed):
             return None
         self._last = (min(until, snapshot.until), weakref.ref(snapshot))
         return snapshot
 
 
-class Children(Mapping[str, Seat]):
-    """Seats by name, each made when it is asked for: one of hundreds costs no more than one of few."""
+class Children(Mapping[str, SessionHandle]):
+    """Handles by name, each made when it is asked for: one of hundreds costs no more than one of few."""
 
-    def __init__(self, names: Mapping[str, object], make: Callable[[str], Seat]) -> None:
+    def __init__(self, names: Mapping[str, object], make: Callable[[str], SessionHandle]) -> None:
         self._names = names
         self._make = make
 
-    def __getitem__(self, name: str) -> Seat:
+    def __getitem__(self, name: str) -> SessionHandle:
         if name not in self._names:
             raise KeyError(name)
         return self._make(name)
@@ -167,15 +167,15 @@ class Children(Mapping[str, Seat]):
 
 
 class PinnedTranscript(NamedTuple):
-    """A seat's transcript as a node knew it: the same one, of the same generation, or Gone."""
+    """A handle's transcript as a node knew it: the same one, of the same generation, or Gone."""
 
-    seat: Seat
+    handle: SessionHandle
     transcript: Transcript
     generation: int
 
     def snapshot(self, scan: bool = True) -> TranscriptSnapshot:
         """Open the transcript, if it is still the same. Raises Gone, Denied, Unavailable."""
-        snapshot = self.seat.snapshot(scan)
+        snapshot = self.handle.snapshot(scan)
         if (
             snapshot is None
             or snapshot.transcript is not self.transcript

@@ -1,23 +1,23 @@
-"""The seats of the tree: a process that is an agent, and a session that a store keeps."""
+"""The handles of the tree: a process that is an agent, and a session that a store keeps."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 
-from agents9core.entry import AGENT, KEPT, SUBAGENT, THREAD, ChildSeat
+from agents9core.entry import AGENT, KEPT, SUBAGENT, THREAD, ChildHandle
 from agents9core.errors import Gone
 from agents9core.harness import HARNESSES, Harness
 from agents9core.kept import KeptSessions
 from agents9core.resolver import Agent, Resolver
-from agents9core.seat import Children, Desk, Reading, Seat
+from agents9core.seat import Children, Reading, SessionHandle, TreeContext
 from agents9core.session import Session, side_chain
 from agents9core.transcript import TranscriptSnapshot
 
 
-class _HarnessSeat(Seat):
-    """A seat that is no other seat's child."""
+class _HarnessHandle(SessionHandle):
+    """A handle that is no other handle's child."""
 
-    def __init__(self, desk: Desk, harness: Harness) -> None:
-        self.desk = desk
+    def __init__(self, context: TreeContext, harness: Harness) -> None:
+        self.context = context
         self.reading = harness.reading
         self._harness = harness
 
@@ -28,23 +28,23 @@ class _HarnessSeat(Seat):
     def _found_subagents(self) -> Mapping[str, Session]:
         """Return the subagents; an answer serves for a moment, for hundreds of questions. Raises Gone."""
         session = self.session()
-        known = self.desk.subagents.get(self.key)
+        known = self.context.subagents.get(self.key)
         if known is None or known[0] != session:
             known = session, self._subagents()
-            self.desk.subagents.put(self.key, known)
+            self.context.subagents.put(self.key, known)
         return known[1]
 
-    def subagents(self, chains: Iterable[str]) -> Mapping[str, Seat]:
+    def subagents(self, chains: Iterable[str]) -> Mapping[str, SessionHandle]:
         found, reading = self._found_subagents(), self._harness.subagent_reading
 
-        def make(name: str) -> Seat:
+        def make(name: str) -> SessionHandle:
             if name not in found:
                 return self._side_chain(name, self.session())
-            return ChildSeat(self, "agents", name, found[name].id, self._found_subagents, reading, SUBAGENT)
+            return ChildHandle(self, "agents", name, found[name].id, self._found_subagents, reading, SUBAGENT)
 
         return Children(dict.fromkeys((*found, *chains)), make)
 
-    def _side_chain(self, chain: str, session: Session) -> Seat:
+    def _side_chain(self, chain: str, session: Session) -> SessionHandle:
         read = self._harness.side_chain
         reading = Reading(read(chain)) if read else None
 
@@ -52,16 +52,16 @@ class _HarnessSeat(Seat):
             now = self.session()
             return {chain: side_chain(now, chain)} if now.id == session.id else {}
 
-        return ChildSeat(self, "agents", chain, chain, find, reading, SUBAGENT)
+        return ChildHandle(self, "agents", chain, chain, find, reading, SUBAGENT)
 
 
-class AgentSeat(_HarnessSeat):
+class AgentHandle(_HarnessHandle):
     """A process that is an agent."""
 
     shows = AGENT
 
-    def __init__(self, desk: Desk, resolver: Resolver, agent: Agent) -> None:
-        super().__init__(desk, HARNESSES[agent.harness])
+    def __init__(self, context: TreeContext, resolver: Resolver, agent: Agent) -> None:
+        super().__init__(context, HARNESSES[agent.harness])
         self.key = ("agent", agent)
         self.started_ns = resolver.started_ns(agent)
         self._resolver = resolver
@@ -70,15 +70,15 @@ class AgentSeat(_HarnessSeat):
     def session(self) -> Session:
         return self._resolver.session(self._agent)
 
-    def reusable(self) -> float:
-        return self._resolver.reusable(self._agent)
+    def reusable_until(self) -> float:
+        return self._resolver.reusable_until(self._agent)
 
     def cwd(self, session: Session) -> str | None:
         return self._resolver.cwd(self._agent)
 
-    def threads(self) -> Mapping[str, Seat]:
+    def threads(self) -> Mapping[str, SessionHandle]:
         return {
-            id_: ChildSeat(self, "threads", id_, id_, self._threads, self.reading, THREAD)
+            id_: ChildHandle(self, "threads", id_, id_, self._threads, self.reading, THREAD)
             for id_ in self._threads()
         }
 
@@ -89,14 +89,14 @@ class AgentSeat(_HarnessSeat):
         return {session.id: session for session in self.session().threads if session.id}
 
 
-class KeptSeat(_HarnessSeat):
+class StoredHandle(_HarnessHandle):
     """A session that a store keeps, by its id, whoever is in it."""
 
     shows = KEPT
 
-    def __init__(self, desk: Desk, kept: KeptSessions, harness: str, id: str) -> None:
+    def __init__(self, context: TreeContext, kept: KeptSessions, harness: str, id: str) -> None:
         """Raises Gone where there is no such session."""
-        super().__init__(desk, HARNESSES[harness])
+        super().__init__(context, HARNESSES[harness])
         self.key = self.key_of(harness, id)
         self._kept = kept
         self._id = id
@@ -104,14 +104,14 @@ class KeptSeat(_HarnessSeat):
 
     @staticmethod
     def key_of(harness: str, id: str) -> tuple[object, ...]:
-        """Return the key of the seat of a session."""
+        """Return the key of the handle of a session."""
         return ("kept", harness, id)
 
     def session(self) -> Session:
         return self._kept.session(self._harness.name, self._id)
 
-    def reusable(self) -> float:
-        return self._kept.reusable(self._harness.name, self._id)
+    def reusable_until(self) -> float:
+        return self._kept.reusable_until(self._harness.name, self._id)
 
     def has_ended(self) -> bool:
         return not self._kept.is_running(self._harness.name, self.session())

@@ -27,7 +27,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 
 from agents9core import __version__
-from agents9core.entry import SeatDirectory
+from agents9core.entry import SessionDirectory
 from agents9core.errors import NotFound
 from agents9core.harness import HARNESSES
 from agents9core.identity import PathNumbers
@@ -37,8 +37,8 @@ from agents9core.mirror import MirrorDirectory, MirroredStore
 from agents9core.node import Directory, Node, Row
 from agents9core.nodes import FixedDirectory, LookedDirectory, TextFile, present
 from agents9core.resolver import Agent, Resolver
-from agents9core.seat import Desk
-from agents9core.seats import AgentSeat
+from agents9core.seat import TreeContext
+from agents9core.seats import AgentHandle
 from agents9core.skills import SkillsDirectory
 from agents9core.transcript import Transcripts
 
@@ -68,9 +68,9 @@ class HarnessDirectory(LookedDirectory):
 
     serves_seconds = 1.0
 
-    def __init__(self, name: str, desk: Desk, resolver: Resolver) -> None:
-        super().__init__(name, desk.numbers.block("harness", name))
-        self._desk = desk
+    def __init__(self, name: str, context: TreeContext, resolver: Resolver) -> None:
+        super().__init__(name, context.numbers.block("harness", name))
+        self._context = context
         self._resolver = resolver
 
     def walk(self, name: str) -> Node:
@@ -81,33 +81,33 @@ class HarnessDirectory(LookedDirectory):
     def rows(self) -> list[Row]:
         return present(self._entry(agent) for agent in self._resolver.agents(self.name))
 
-    def _entry(self, agent: Agent) -> SeatDirectory:
-        return SeatDirectory(str(agent.pid), AgentSeat(self._desk, self._resolver, agent))
+    def _entry(self, agent: Agent) -> SessionDirectory:
+        return SessionDirectory(str(agent.pid), AgentHandle(self._context, self._resolver, agent))
 
 
 class Top(FixedDirectory):
     """The top of the tree."""
 
-    def __init__(self, desk: Desk, nodes: Sequence[Node]) -> None:
-        super().__init__("/", desk.numbers.block("top"), nodes)
-        self._desk = desk
+    def __init__(self, context: TreeContext, nodes: Sequence[Node]) -> None:
+        super().__init__("/", context.numbers.block("top"), nodes)
+        self._context = context
 
     def one_request(self) -> AbstractContextManager[object]:
-        return self._desk.one_request()
+        return self._context.one_request()
 
 
 def build_tree(resolver: Resolver) -> Directory:
     """Return the top of the tree over the agents that *resolver* finds."""
     numbers = PathNumbers()
-    desk = Desk(numbers, Transcripts(numbers))
+    context = TreeContext(numbers, Transcripts(numbers))
     now_ns = time.time_ns()
     roots = "".join(f"{name}={resolver.root(name)}\n" for name in HARNESSES)
     texts = (("version", f"{__version__}\n"), ("roots", roots), ("README", README))
     files = [TextFile(name, text, numbers.block("top", name), now_ns) for name, text in texts]
-    harnesses = [HarnessDirectory(name, desk, resolver) for name in HARNESSES]
+    harnesses = [HarnessDirectory(name, context, resolver) for name in HARNESSES]
     active = FixedDirectory("active", numbers.block("active"), harnesses)
     kept = KeptSessions(resolver)
-    kept_sessions = [KeptHarnessDirectory(name, desk, kept) for name in HARNESSES]
+    kept_sessions = [KeptHarnessDirectory(name, context, kept) for name in HARNESSES]
     sessions = FixedDirectory("sessions", numbers.block("sessions"), kept_sessions)
     mirrors = [
         MirrorDirectory(name, MirroredStore(name, harness.stores, partial(resolver.homes, name), numbers))
@@ -120,7 +120,7 @@ def build_tree(resolver: Resolver) -> Directory:
         for name, harness in HARNESSES.items()
     ]
     all_skills = FixedDirectory("skills", numbers.block("skills"), skills)
-    return Top(desk, [*files, active, sessions, *mirrors, all_skills])
+    return Top(context, [*files, active, sessions, *mirrors, all_skills])
 
 
 def _stores(resolver: Resolver) -> list[str]:

@@ -1,6 +1,6 @@
-"""Who follows a chat is told when it moves, without looking: one watcher a seat, one thread for all.
+"""Who follows a chat is told when it moves, without looking: one watcher a handle, one thread for all.
 
-    watch(key, session, wake) ── the seat's first follower? → look: open its transcript, inotify
+    watch(key, session, wake) ── the handle's first follower? → look: open its transcript, inotify
     the thread ── an event of a file → the wakes of who follows it
                ── each second a look: another session, another file, or growth that no event told of
                ── each 200 ms, where there is nothing to watch: no file yet, no inotify left
@@ -25,7 +25,7 @@ from agents9core.store import Descriptor
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
-"""How often each seat is looked at, whatever inotify says."""
+"""How often each handle is looked at, whatever inotify says."""
 POLL_SECONDS = 0.2
 """How often it is where inotify cannot say anything."""
 TOGETHER_SECONDS = 0.005
@@ -35,7 +35,7 @@ Wake = Callable[[], None]
 
 
 class _Watcher:
-    """What is followed of one seat."""
+    """What is followed of one handle."""
 
     def __init__(
         self, session: Callable[[], Session], notices: "_Notices", has_ended: Callable[[], bool]
@@ -187,10 +187,11 @@ class Watching:
         wake: Wake,
         has_ended: Callable[[], bool] = lambda: False,
     ) -> Callable[[], None]:
-        """Call *wake* whenever a seat may have moved from now on; return what ends that.
+        """Call *wake* whenever a handle may have moved from now on; return what ends that.
 
-        *key* names the seat, *session* tells what it is in, *has_ended* whether nobody writes its transcript:
-        then a last line without a newline counts. *wake* is called from another thread and must not block.
+        *key* names the handle, *session* tells what it is in, *has_ended* whether nobody writes its
+        transcript: then a last line without a newline counts. *wake* is called from another thread and must
+        not block.
         """
         call = _Subscription(wake)
         with self._lock:

@@ -15,7 +15,7 @@ from agents9core.chat import ChatDirectory, TranscriptFile
 from agents9core.errors import Gone, NotFound, TooLarge, Unavailable
 from agents9core.harness import claude_chat
 from agents9core.identity import PathNumbers
-from agents9core.seat import Desk, PinnedTranscript, Reading, Seat
+from agents9core.seat import PinnedTranscript, Reading, SessionHandle, TreeContext
 from agents9core.session import Session, Source
 from agents9core.store import Root
 from agents9core.transcript import Transcripts
@@ -37,12 +37,12 @@ def result(id_, content="ok"):
     return line(type="user", message={"content": [block]}) + b"\n"
 
 
-class MadeSeat(Seat):
-    """A seat whose session is what the test says."""
+class MadeHandle(SessionHandle):
+    """A handle whose session is what the test says."""
 
     def __init__(self, path, budget_bytes=64 << 20):
         numbers = PathNumbers()
-        self.desk = Desk(numbers, Transcripts(numbers, budget_bytes))
+        self.context = TreeContext(numbers, Transcripts(numbers, budget_bytes))
         self.reading = Reading(claude_chat.read)
         self.key = ("made", 1)
         self.started_ns = 77
@@ -74,8 +74,8 @@ class MadeSeat(Seat):
 
 
 @pytest.fixture
-def seat(tmp_path):
-    return MadeSeat(tmp_path)
+def handle(tmp_path):
+    return MadeHandle(tmp_path)
 
 
 def names(chat):
@@ -97,14 +97,19 @@ def tick():
 # Names
 
 
-def test_a_message_is_named_by_its_place_and_kind(seat):
-    seat.write(said("a"), called("t"), result("t"), line(type="system", content="c") + b"\n")
-    assert names(seat.chat()) == ["00000000-user", "00000001-bash", "00000002-bash-result", "00000003-system"]
+def test_a_message_is_named_by_its_place_and_kind(handle):
+    handle.write(said("a"), called("t"), result("t"), line(type="system", content="c") + b"\n")
+    assert names(handle.chat()) == [
+        "00000000-user",
+        "00000001-bash",
+        "00000002-bash-result",
+        "00000003-system",
+    ]
 
 
-def test_every_name_that_is_listed_opens(seat):
-    seat.write(said("a"), called("t", "mcp__x__Do/It"), result("t"), called("u", "User"), result("u"))
-    chat = seat.chat()
+def test_every_name_that_is_listed_opens(handle):
+    handle.write(said("a"), called("t", "mcp__x__Do/It"), result("t"), called("u", "User"), result("u"))
+    chat = handle.chat()
     for row in chat.members():
         node = chat.walk(row.name)
         assert (node.name, node.stat()) == (row.name, row.stat)
@@ -139,17 +144,17 @@ def test_every_name_that_is_listed_opens(seat):
         "00000000-user\n",
     ],
 )
-def test_a_name_has_one_spelling(seat, name):
-    seat.write(said("a"))
+def test_a_name_has_one_spelling(handle, name):
+    handle.write(said("a"))
     with pytest.raises(NotFound):
-        seat.chat().walk(name)
+        handle.chat().walk(name)
 
 
-def test_names_do_not_change_as_the_transcript_grows(seat):
-    seat.write(said("a"), said("b"))
-    chat = seat.chat()
+def test_names_do_not_change_as_the_transcript_grows(handle):
+    handle.write(said("a"), said("b"))
+    chat = handle.chat()
     before = list(chat.members())
-    seat.append(said("c"), b"rubbish\n", said("d"))
+    handle.append(said("c"), b"rubbish\n", said("d"))
     assert list(chat.members())[: len(before)] == before
     assert len(chat.members()) == 4
 
@@ -157,19 +162,19 @@ def test_names_do_not_change_as_the_transcript_grows(seat):
 # Listings
 
 
-def test_a_listing_is_a_snapshot(seat):
-    seat.write(said("a"))
-    chat = seat.chat()
+def test_a_listing_is_a_snapshot(handle):
+    handle.write(said("a"))
+    chat = handle.chat()
     members = chat.members()
-    seat.append(said("b"))
+    handle.append(said("b"))
     chat.members()
     assert [row.name for row in members] == ["00000000-user"]
     assert len(members) == 1
 
 
-def test_rows_come_by_number_and_by_slice(seat):
-    seat.write(*(said(str(number)) for number in range(5)))
-    members = seat.chat().members()
+def test_rows_come_by_number_and_by_slice(handle):
+    handle.write(*(said(str(number)) for number in range(5)))
+    members = handle.chat().members()
     rows = list(members)
     assert members[-1] == rows[4]
     assert members[1:3] == rows[1:3]
@@ -177,87 +182,87 @@ def test_rows_come_by_number_and_by_slice(seat):
     assert members[3:99] == rows[3:]
 
 
-def test_there_is_no_row_past_the_last(seat):
-    seat.write(said("a"))
+def test_there_is_no_row_past_the_last(handle):
+    handle.write(said("a"))
     with pytest.raises(IndexError):
-        seat.chat().members()[1]
+        handle.chat().members()[1]
 
 
-def test_a_long_listing_is_handed_over_in_slices(seat, monkeypatch):
+def test_a_long_listing_is_handed_over_in_slices(handle, monkeypatch):
     monkeypatch.setattr(chat_module, "_SLICE", 2)
-    seat.write(*(said(str(number)) for number in range(5)))
-    assert len(list(seat.chat().members())) == 5
+    handle.write(*(said(str(number)) for number in range(5)))
+    assert len(list(handle.chat().members())) == 5
 
 
-def test_a_listing_names_its_transcript(seat):
-    seat.write(said("a"))
-    chat = seat.chat()
+def test_a_listing_names_its_transcript(handle):
+    handle.write(said("a"))
+    chat = handle.chat()
     before = chat.members().transcript
-    seat.append(said("b"))
+    handle.append(said("b"))
     assert chat.members().transcript == before
     tick()
-    seat.write(said("c"))
-    assert seat.chat().members().transcript != before
+    handle.write(said("c"))
+    assert handle.chat().members().transcript != before
 
 
 # Looks
 
 
-def test_a_message_is_as_old_as_its_record(seat):
-    seat.write(said("a", timestamp="1970-01-01T00:00:05Z"), said("b"))
-    chat = seat.chat()
+def test_a_message_is_as_old_as_its_record(handle):
+    handle.write(said("a", timestamp="1970-01-01T00:00:05Z"), said("b"))
+    chat = handle.chat()
     assert [row.stat.mtime_ns for row in chat.members()] == [5 * 10**9] * 2
     assert chat.stat().mtime_ns == 5 * 10**9
 
 
-def test_a_directory_is_as_new_as_its_newest_member(seat):
-    seat.write(said("a", timestamp="1970-01-01T00:00:05Z"), said("b", timestamp="1970-01-01T00:00:02Z"))
-    assert seat.chat().stat().mtime_ns == 5 * 10**9
+def test_a_directory_is_as_new_as_its_newest_member(handle):
+    handle.write(said("a", timestamp="1970-01-01T00:00:05Z"), said("b", timestamp="1970-01-01T00:00:02Z"))
+    assert handle.chat().stat().mtime_ns == 5 * 10**9
 
 
-def test_the_directorys_version_moves_with_its_members(seat):
-    seat.write(said("a"))
-    chat = seat.chat()
+def test_the_directorys_version_moves_with_its_members(handle):
+    handle.write(said("a"))
+    chat = handle.chat()
     before = chat.stat()
-    seat.append(line(type="system") + b"\n")
+    handle.append(line(type="system") + b"\n")
     assert chat.stat() == before
-    seat.append(said("b"))
+    handle.append(said("b"))
     assert (chat.stat().path, chat.stat().version) == (before.path, before.version + 1)
 
 
-def test_a_message_never_changes(seat):
-    seat.write(said("a"))
-    node = seat.chat().walk("00000000-user")
+def test_a_message_never_changes(handle):
+    handle.write(said("a"))
+    node = handle.chat().walk("00000000-user")
     before = node.stat()
-    seat.append(said("b"))
+    handle.append(said("b"))
     assert node.stat() == before
 
 
-def test_every_node_has_a_number_of_its_own(seat):
-    seat.write(said("a"), said("b"))
-    chat = seat.chat()
-    nodes = [chat, chat.walk("00000000-user"), chat.walk("00000001-user"), TranscriptFile(seat.held())]
+def test_every_node_has_a_number_of_its_own(handle):
+    handle.write(said("a"), said("b"))
+    chat = handle.chat()
+    nodes = [chat, chat.walk("00000000-user"), chat.walk("00000001-user"), TranscriptFile(handle.held())]
     assert len({node.stat().path for node in nodes}) == 4
 
 
-def test_two_seats_share_messages_but_not_directories(seat):
-    seat.write(said("a"))
-    other = MadeSeat(seat.path.parent)
-    other.desk, other.key = seat.desk, ("made", 2)
+def test_two_handles_share_messages_but_not_directories(handle):
+    handle.write(said("a"))
+    other = MadeHandle(handle.path.parent)
+    other.context, other.key = handle.context, ("made", 2)
     message = "00000000-user"
-    assert seat.chat().walk(message).stat() == other.chat().walk(message).stat()
-    assert seat.chat().stat().path != other.chat().stat().path
+    assert handle.chat().walk(message).stat() == other.chat().walk(message).stat()
+    assert handle.chat().stat().path != other.chat().stat().path
 
 
 def test_an_index_dropped_for_room_and_made_again_gives_the_same(tmp_path):
-    seat = MadeSeat(tmp_path, budget_bytes=1)
-    seat.write(said("a"), said("b"))
-    chat = seat.chat()
+    handle = MadeHandle(tmp_path, budget_bytes=1)
+    handle.write(said("a"), said("b"))
+    chat = handle.chat()
     node, before = chat.walk("00000001-user"), (list(chat.members()), chat.stat())
     reader = node.open()
     (tmp_path / "other").write_bytes(said("c"))
-    other = Session("test", sources=(Source(seat.root, ("other",)),))
-    seat.desk.transcripts.snapshot(other, claude_chat.read)
+    other = Session("test", sources=(Source(handle.root, ("other",)),))
+    handle.context.transcripts.snapshot(other, claude_chat.read)
     assert (list(chat.members()), chat.stat()) == before
     assert (node.stat(), reader.read(0, 9)) == (before[0][1].stat, b"b\n")
 
@@ -265,45 +270,45 @@ def test_an_index_dropped_for_room_and_made_again_gives_the_same(tmp_path):
 # Sessions that have no transcript yet
 
 
-def test_a_session_without_a_file_has_an_empty_chat(seat):
-    chat = seat.chat()
+def test_a_session_without_a_file_has_an_empty_chat(handle):
+    chat = handle.chat()
     assert (len(chat.members()), list(chat.members())) == (0, [])
     assert (chat.stat().length, chat.stat().mtime_ns, chat.stat().version) == (0, 77, 1)
     with pytest.raises(NotFound):
         chat.walk("00000000-user")
 
 
-def test_there_is_no_row_in_an_empty_chat(seat):
+def test_there_is_no_row_in_an_empty_chat(handle):
     with pytest.raises(IndexError):
-        seat.chat().members()[0]
+        handle.chat().members()[0]
 
 
-def test_a_session_that_knows_no_file_has_an_empty_chat(seat):
-    seat.names = []
-    assert names(seat.chat()) == []
+def test_a_session_that_knows_no_file_has_an_empty_chat(handle):
+    handle.names = []
+    assert names(handle.chat()) == []
 
 
-def test_an_empty_chat_is_gone_when_the_transcript_appears(seat):
-    chat = seat.chat()
+def test_an_empty_chat_is_gone_when_the_transcript_appears(handle):
+    chat = handle.chat()
     before = chat.stat().path
-    seat.write(said("a"))
+    handle.write(said("a"))
     with pytest.raises(Gone):
         chat.members()
-    assert names(seat.chat()) == ["00000000-user"]
-    assert seat.chat().stat().path != before
+    assert names(handle.chat()) == ["00000000-user"]
+    assert handle.chat().stat().path != before
 
 
-def test_an_empty_chat_is_gone_when_the_session_is_another(seat):
-    chat = seat.chat()
-    seat.id = "s2"
+def test_an_empty_chat_is_gone_when_the_session_is_another(handle):
+    chat = handle.chat()
+    handle.id = "s2"
     with pytest.raises(Gone):
         chat.stat()
 
 
-def test_a_harness_that_is_not_read_has_an_empty_chat(seat):
-    seat.reading = None
-    seat.write(said("a"))
-    chat = seat.chat()
+def test_a_harness_that_is_not_read_has_an_empty_chat(handle):
+    handle.reading = None
+    handle.write(said("a"))
+    chat = handle.chat()
     assert (names(chat), chat.stat().version) == ([], 1)
     with pytest.raises(NotFound):
         chat.walk("00000000-user")
@@ -312,46 +317,46 @@ def test_a_harness_that_is_not_read_has_an_empty_chat(seat):
 # Gone
 
 
-def cleared(seat):
-    (seat.path.parent / "next.jsonl").write_bytes(said("next"))
-    seat.id, seat.names = "s2", ["next.jsonl"]
+def cleared(handle):
+    (handle.path.parent / "next.jsonl").write_bytes(said("next"))
+    handle.id, handle.names = "s2", ["next.jsonl"]
 
 
-def ended(seat):
-    seat.id = None
+def ended(handle):
+    handle.id = None
 
 
-def deleted(seat):
-    seat.path.unlink()
+def deleted(handle):
+    handle.path.unlink()
 
 
-def truncated(seat):
-    os.truncate(seat.path, 3)
+def truncated(handle):
+    os.truncate(handle.path, 3)
 
 
-def replaced(seat):
-    seat.path.with_name("beside").write_bytes(seat.path.read_bytes())
-    seat.path.with_name("beside").rename(seat.path)
+def replaced(handle):
+    handle.path.with_name("beside").write_bytes(handle.path.read_bytes())
+    handle.path.with_name("beside").rename(handle.path)
 
 
-def rewritten(seat):
+def rewritten(handle):
     tick()
-    seat.write(seat.path.read_bytes().replace(b"one", b"ONE"))
+    handle.write(handle.path.read_bytes().replace(b"one", b"ONE"))
 
 
-def a_fifo_in_its_place(seat):
-    seat.path.unlink()
-    os.mkfifo(seat.path)
+def a_fifo_in_its_place(handle):
+    handle.path.unlink()
+    os.mkfifo(handle.path)
 
 
-def a_link_in_its_place(seat):
-    seat.path.rename(seat.path.with_name("real"))
-    seat.path.symlink_to("real")
+def a_link_in_its_place(handle):
+    handle.path.rename(handle.path.with_name("real"))
+    handle.path.symlink_to("real")
 
 
-def a_directory_in_its_place(seat):
-    seat.path.unlink()
-    seat.path.mkdir()
+def a_directory_in_its_place(handle):
+    handle.path.unlink()
+    handle.path.mkdir()
 
 
 CHANGES = [
@@ -369,11 +374,11 @@ LONG = said("long" * 200)
 
 
 @pytest.fixture
-def held_nodes(seat, monkeypatch):
+def held_nodes(handle, monkeypatch):
     """Everything that a client can hold of a chat, each as the operation that looks again."""
     monkeypatch.setattr(index_module, "LONG", 500)
-    seat.write(said("one"), LONG)
-    chat, transcript = seat.chat(), TranscriptFile(seat.held())
+    handle.write(said("one"), LONG)
+    chat, transcript = handle.chat(), TranscriptFile(handle.held())
     short, long = chat.walk("00000000-user"), chat.walk("00000001-user")
     readers = [node.open() for node in (short, long, transcript)]
     return [
@@ -387,23 +392,23 @@ def held_nodes(seat, monkeypatch):
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_is_held_of_another_transcript_is_gone(seat, held_nodes, change):
-    change(seat)
+def test_what_is_held_of_another_transcript_is_gone(handle, held_nodes, change):
+    change(handle)
     for operation in held_nodes:
         with pytest.raises(Gone):
             operation()
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_is_gone_stays_gone(seat, held_nodes, change):
-    change(seat)
+def test_what_is_gone_stays_gone(handle, held_nodes, change):
+    change(handle)
     for _ in range(2):
         with pytest.raises(Gone):
             held_nodes[0]()
 
 
-def test_growth_is_nobodys_end(seat, held_nodes):
-    seat.append(said("more"))
+def test_growth_is_nobodys_end(handle, held_nodes):
+    handle.append(said("more"))
     for operation in held_nodes:
         operation()
 
@@ -411,9 +416,9 @@ def test_growth_is_nobodys_end(seat, held_nodes):
 # Bytes
 
 
-def test_a_message_is_read_to_its_size_and_no_further(seat):
-    seat.write(said("caf\u00e9"))
-    node = seat.chat().walk("00000000-user")
+def test_a_message_is_read_to_its_size_and_no_further(handle):
+    handle.write(said("caf\u00e9"))
+    node = handle.chat().walk("00000000-user")
     reader, size = node.open(), node.stat().length
     assert reader.read(0, 100) == "caf\u00e9\n".encode()
     assert reader.read(size, 100) == reader.read(size + 9, 1) == reader.read(1 << 63, 1) == b""
@@ -434,13 +439,13 @@ def long_line():
 
 
 @pytest.fixture
-def long_message(seat, monkeypatch):
+def long_message(handle, monkeypatch):
     """The same message, as it is read whole and as it is read in pieces."""
-    seat.write(long_line().replace("\u6f22".encode(), rb"\u6f22\ud83d").replace("\u00e9".encode(), b"\xc3"))
-    short = read(seat.chat().walk("00000000-user"))
+    handle.write(long_line().replace("\u6f22".encode(), rb"\u6f22\ud83d").replace("\u00e9".encode(), b"\xc3"))
+    short = read(handle.chat().walk("00000000-user"))
     monkeypatch.setattr(index_module, "LONG", 500)
     monkeypatch.setattr(render_module, "PIECE", 50)
-    other = MadeSeat(seat.path.parent)
+    other = MadeHandle(handle.path.parent)
     return other, other.chat().walk("00000000-user"), short
 
 
@@ -479,20 +484,20 @@ def test_reading_a_long_message_on_is_linear(long_message, monkeypatch):
     assert read_bytes < 2 * len(long_line())
 
 
-def test_a_long_message_is_cut_like_that_over_a_mebibyte_too(seat):
-    seat.write(said(WORDS * 4000))
-    node = seat.chat().walk("00000000-user")
+def test_a_long_message_is_cut_like_that_over_a_mebibyte_too(handle):
+    handle.write(said(WORDS * 4000))
+    node = handle.chat().walk("00000000-user")
     assert node.stat().length > 1 << 20
     assert read(node) == (WORDS * 4000 + "\n").encode()
 
 
-def test_a_message_that_is_in_no_file_is_read(seat, monkeypatch):
-    seat.write(said("a"))
-    session = seat.session()
+def test_a_message_that_is_in_no_file_is_read(handle, monkeypatch):
+    handle.write(said("a"))
+    session = handle.session()
     monkeypatch.setattr(
-        seat, "session", lambda: Session("lock", id="s1", sources=session.sources, missing_base="0195a7c4")
+        handle, "session", lambda: Session("lock", id="s1", sources=session.sources, missing_base="0195a7c4")
     )
-    chat = seat.chat()
+    chat = handle.chat()
     assert names(chat) == ["00000000-system", "00000001-user"]
     assert b"0195a7c4" in read(chat.walk("00000000-system"), 10)
 
@@ -501,12 +506,12 @@ def test_a_message_that_is_in_no_file_is_read(seat, monkeypatch):
 
 
 @pytest.fixture
-def unseen(seat, monkeypatch):
+def unseen(handle, monkeypatch):
     """Rewrite the transcript behind the server's back."""
 
     def rewrite(data):
         monkeypatch.setattr("agents9core.witness.Witness.verdict", lambda *_: Verdict.SAME)
-        seat.path.write_bytes(data)
+        handle.path.write_bytes(data)
 
     return rewrite
 
@@ -520,10 +525,10 @@ def unseen(seat, monkeypatch):
         lambda data: data[:10],
     ],
 )
-def test_a_message_that_is_no_longer_there_is_gone(seat, unseen, spoilt):
-    seat.write(said("one"))
-    node = seat.chat().walk("00000000-user")
-    unseen(spoilt(seat.path.read_bytes()))
+def test_a_message_that_is_no_longer_there_is_gone(handle, unseen, spoilt):
+    handle.write(said("one"))
+    node = handle.chat().walk("00000000-user")
+    unseen(spoilt(handle.path.read_bytes()))
     with pytest.raises(Gone):
         node.open().read(0, 10)
 
@@ -536,21 +541,21 @@ def test_a_message_that_is_no_longer_there_is_gone(seat, unseen, spoilt):
         lambda data: data[:50],
     ],
 )
-def test_a_piece_that_is_no_longer_there_is_gone(seat, unseen, monkeypatch, spoilt):
+def test_a_piece_that_is_no_longer_there_is_gone(handle, unseen, monkeypatch, spoilt):
     monkeypatch.setattr(index_module, "LONG", 50)
-    seat.write(said("x" * 500))
-    node = seat.chat().walk("00000000-user")
-    unseen(spoilt(seat.path.read_bytes()))
+    handle.write(said("x" * 500))
+    node = handle.chat().walk("00000000-user")
+    unseen(spoilt(handle.path.read_bytes()))
     reader = node.open()
     with pytest.raises(Gone):
         reader.read(499, 1)
 
 
-def test_a_message_past_the_end_of_a_smaller_index_is_gone(seat, monkeypatch):
-    seat.write(said("a"), said("b"))
-    node = seat.chat().walk("00000001-user")
+def test_a_message_past_the_end_of_a_smaller_index_is_gone(handle, monkeypatch):
+    handle.write(said("a"), said("b"))
+    node = handle.chat().walk("00000001-user")
     smaller = index_module.ChatIndex(claude_chat.read, 0)
-    monkeypatch.setattr(seat.snapshot().transcript, "scan", lambda *_: smaller)
+    monkeypatch.setattr(handle.snapshot().transcript, "scan", lambda *_: smaller)
     for operation in (node.stat, node.open):
         with pytest.raises(Gone):
             operation()
@@ -559,10 +564,10 @@ def test_a_message_past_the_end_of_a_smaller_index_is_gone(seat, monkeypatch):
 # More than an index holds
 
 
-def test_past_the_cap_the_listing_fails_and_the_names_below_open(seat, monkeypatch):
+def test_past_the_cap_the_listing_fails_and_the_names_below_open(handle, monkeypatch):
     monkeypatch.setattr(index_module, "CAP", 3)
-    seat.write(*(said(str(number)) for number in range(5)))
-    chat = seat.chat()
+    handle.write(*(said(str(number)) for number in range(5)))
+    chat = handle.chat()
     with pytest.raises(TooLarge):
         chat.members()
     assert read(chat.walk("00000002-user")) == b"2\n"
@@ -571,61 +576,61 @@ def test_past_the_cap_the_listing_fails_and_the_names_below_open(seat, monkeypat
         chat.walk("00000003-user")
 
 
-def test_at_the_cap_the_listing_succeeds(seat, monkeypatch):
+def test_at_the_cap_the_listing_succeeds(handle, monkeypatch):
     monkeypatch.setattr(index_module, "CAP", 3)
-    seat.write(*(said(str(number)) for number in range(3)))
-    assert len(seat.chat().members()) == 3
+    handle.write(*(said(str(number)) for number in range(3)))
+    assert len(handle.chat().members()) == 3
 
 
 # The transcript itself
 
 
-def test_the_transcript_is_the_file_byte_for_byte(seat):
+def test_the_transcript_is_the_file_byte_for_byte(handle):
     data = said("a") + b"\0rubbish\xff\n" + b"torn"
-    seat.write(data)
-    node = TranscriptFile(seat.held())
+    handle.write(data)
+    node = TranscriptFile(handle.held())
     assert read(node, 7) == data
     assert (node.stat().length, node.stat().is_dir) == (len(data), False)
-    assert node.stat().mtime_ns == os.stat(seat.path).st_mtime_ns
+    assert node.stat().mtime_ns == os.stat(handle.path).st_mtime_ns
 
 
-def test_a_reader_of_the_transcript_sees_it_grow(seat):
-    seat.write(b"one\n")
-    reader = TranscriptFile(seat.held()).open()
+def test_a_reader_of_the_transcript_sees_it_grow(handle):
+    handle.write(b"one\n")
+    reader = TranscriptFile(handle.held()).open()
     assert reader.read(4, 10) == b""
-    seat.append(b"two\n")
+    handle.append(b"two\n")
     assert reader.read(4, 10) == b"two\n"
 
 
-def test_the_transcripts_version_moves_with_every_write(seat):
-    seat.write(b"one\n")
-    node = TranscriptFile(seat.held())
+def test_the_transcripts_version_moves_with_every_write(handle):
+    handle.write(b"one\n")
+    node = TranscriptFile(handle.held())
     before = node.stat()
     tick()
-    os.utime(seat.path)
+    os.utime(handle.path)
     after = node.stat()
     assert (after.path, after.length) == (before.path, before.length)
     assert after.version != before.version
 
 
 @pytest.mark.parametrize("offset", [4, 5, 1 << 40, (1 << 63) - 1, 1 << 63, (1 << 64) - 1])
-def test_past_the_end_of_the_transcript_there_is_nothing(seat, offset):
-    seat.write(b"one\n")
-    assert TranscriptFile(seat.held()).open().read(offset, 1 << 30) == b""
+def test_past_the_end_of_the_transcript_there_is_nothing(handle, offset):
+    handle.write(b"one\n")
+    assert TranscriptFile(handle.held()).open().read(offset, 1 << 30) == b""
 
 
-def test_what_was_promised_and_cannot_be_read_is_gone(seat, monkeypatch):
-    seat.write(b"one\n")
-    reader = TranscriptFile(seat.held()).open()
+def test_what_was_promised_and_cannot_be_read_is_gone(handle, monkeypatch):
+    handle.write(b"one\n")
+    reader = TranscriptFile(handle.held()).open()
     monkeypatch.setattr(os, "pread", lambda fd, count, at: b"")
     with pytest.raises(Gone):
         reader.read(3, 1)
     assert reader.read(3, 0) == b""
 
 
-def test_a_transcript_whose_disk_fails_is_unavailable(seat, monkeypatch):
-    seat.write(b"one\n")
-    reader = TranscriptFile(seat.held()).open()
+def test_a_transcript_whose_disk_fails_is_unavailable(handle, monkeypatch):
+    handle.write(b"one\n")
+    reader = TranscriptFile(handle.held()).open()
     tick()
     assert reader.read(0, 4) == b"one\n"
 
@@ -637,33 +642,33 @@ def test_a_transcript_whose_disk_fails_is_unavailable(seat, monkeypatch):
         reader.read(0, 4)
 
 
-def test_one_request_looks_once(seat, monkeypatch):
-    seat.write(said("a"))
-    chat, looks = seat.chat(), []
+def test_one_request_looks_once(handle, monkeypatch):
+    handle.write(said("a"))
+    chat, looks = handle.chat(), []
     real = Transcripts.snapshot
     monkeypatch.setattr(Transcripts, "snapshot", lambda *args: looks.append(args) or real(*args))
-    with seat.desk.one_request():
+    with handle.context.one_request():
         chat.stat()
         chat.walk("00000000-user").stat()
-        TranscriptFile(chat._held).stat()
+        TranscriptFile(chat._pinned).stat()
     assert len(looks) == 1
     chat.stat()
     assert len(looks) == 2
 
 
-def test_a_look_without_reading_does_not_do_for_one_with(seat, monkeypatch):
-    seat.write(said("a"))
-    chat = seat.chat()
-    with seat.desk.one_request():
-        TranscriptFile(chat._held).stat()
+def test_a_look_without_reading_does_not_do_for_one_with(handle, monkeypatch):
+    handle.write(said("a"))
+    chat = handle.chat()
+    with handle.context.one_request():
+        TranscriptFile(chat._pinned).stat()
         assert names(chat) == ["00000000-user"]
 
 
-def test_few_looks_are_kept_open(seat, monkeypatch):
+def test_few_looks_are_kept_open(handle, monkeypatch):
     monkeypatch.setattr("agents9core.seat.MAX_REQUEST_SNAPSHOTS", 0)
-    seat.write(said("a"))
-    chat, before = seat.chat(), len(os.listdir("/proc/self/fd"))
-    with seat.desk.one_request():
+    handle.write(said("a"))
+    chat, before = handle.chat(), len(os.listdir("/proc/self/fd"))
+    with handle.context.one_request():
         chat.stat()
         assert len(os.listdir("/proc/self/fd")) == before
 
@@ -672,16 +677,16 @@ def test_few_looks_are_kept_open(seat, monkeypatch):
 
 
 @pytest.fixture
-def remembering(seat, monkeypatch):
-    """A seat whose session is known to stay, and whose transcript was opened."""
-    seat.write(said("a"))
+def remembering(handle, monkeypatch):
+    """A handle whose session is known to stay, and whose transcript was opened."""
+    handle.write(said("a"))
     tick()
-    chat = seat.chat()
-    monkeypatch.setattr(seat, "reusable", lambda: time.monotonic() + 3600)
+    chat = handle.chat()
+    monkeypatch.setattr(handle, "reusable_until", lambda: time.monotonic() + 3600)
     monkeypatch.setattr(standing_module, "SNAPSHOT_SECONDS", 3600)
     assert names(chat) == ["00000000-user"]
-    monkeypatch.setattr(seat, "session", None)
-    return seat
+    monkeypatch.setattr(handle, "session", None)
+    return handle
 
 
 def test_a_snapshot_is_given_again_while_nothing_moves(remembering):
@@ -705,12 +710,12 @@ def test_a_snapshot_is_not_given_again_once_its_file_moved(remembering, change):
         remembering.snapshot()
 
 
-def test_a_snapshot_without_reading_is_not_given_to_who_reads(seat, monkeypatch):
-    seat.write(said("a"))
+def test_a_snapshot_without_reading_is_not_given_to_who_reads(handle, monkeypatch):
+    handle.write(said("a"))
     tick()
-    monkeypatch.setattr(seat, "reusable", lambda: time.monotonic() + 3600)
-    assert seat.snapshot(scan=False).index is None
-    assert seat.snapshot().index is not None
+    monkeypatch.setattr(handle, "reusable_until", lambda: time.monotonic() + 3600)
+    assert handle.snapshot(scan=False).index is None
+    assert handle.snapshot().index is not None
 
 
 def test_a_snapshot_is_not_given_again_once_its_session_may_be_another(remembering, monkeypatch):
@@ -720,23 +725,23 @@ def test_a_snapshot_is_not_given_again_once_its_session_may_be_another(rememberi
         remembering.snapshot()
 
 
-def test_a_session_that_must_be_asked_is_asked_each_time(seat):
-    seat.write(said("a"))
+def test_a_session_that_must_be_asked_is_asked_each_time(handle):
+    handle.write(said("a"))
     tick()
-    chat = seat.chat()
+    chat = handle.chat()
     assert names(chat) == ["00000000-user"]
-    seat.id = None
+    handle.id = None
     with pytest.raises(Gone):
         names(chat)
 
 
-def test_a_seat_holds_no_file_open(seat, monkeypatch):
+def test_a_handle_holds_no_file_open(handle, monkeypatch):
     monkeypatch.setattr(standing_module, "_SWEEP_SECONDS", 0.01)
-    monkeypatch.setattr(seat, "reusable", lambda: time.monotonic() + 3600)
+    monkeypatch.setattr(handle, "reusable_until", lambda: time.monotonic() + 3600)
     before = len(os.listdir("/proc/self/fd"))
-    seat.write(said("a"))
+    handle.write(said("a"))
     tick()
-    assert names(seat.chat()) == ["00000000-user"]
+    assert names(handle.chat()) == ["00000000-user"]
     until = time.monotonic() + 10
     while len(os.listdir("/proc/self/fd")) > before:
         assert time.monotonic() < until
@@ -746,9 +751,9 @@ def test_a_seat_holds_no_file_open(seat, monkeypatch):
 # Prepared before it is read
 
 
-def test_a_prepared_reader_renders_nothing_more(seat, monkeypatch):
-    seat.write(said("text"))
-    reader = seat.chat().walk("00000000-user").open()
+def test_a_prepared_reader_renders_nothing_more(handle, monkeypatch):
+    handle.write(said("text"))
+    reader = handle.chat().walk("00000000-user").open()
     reader.prepare()
     monkeypatch.setattr(chat_module, "render", None)
     reader.prepare()
@@ -756,18 +761,18 @@ def test_a_prepared_reader_renders_nothing_more(seat, monkeypatch):
     assert reader.read(2, 2) == b"xt"
 
 
-def test_a_prepared_reader_notices_the_end(seat):
-    seat.write(said("text"))
-    reader = seat.chat().walk("00000000-user").open()
+def test_a_prepared_reader_notices_the_end(handle):
+    handle.write(said("text"))
+    reader = handle.chat().walk("00000000-user").open()
     reader.prepare()
-    seat.id = None
+    handle.id = None
     with pytest.raises(Gone):
         reader.read(0, 100)
 
 
-def test_what_could_not_be_prepared_is_tried_again(seat, monkeypatch):
-    seat.write(said("text"))
-    reader = seat.chat().walk("00000000-user").open()
+def test_what_could_not_be_prepared_is_tried_again(handle, monkeypatch):
+    handle.write(said("text"))
+    reader = handle.chat().walk("00000000-user").open()
     with monkeypatch.context() as broken:
         broken.setattr(os, "pread", raising_io_error)
         with pytest.raises(Unavailable):
@@ -781,9 +786,9 @@ def raising_io_error(fd, count, at):
     raise OSError(5, "I/O error")
 
 
-def test_a_step_is_a_walk_and_a_look(seat):
-    seat.write(said("text"), called("1"), result("1"))
-    chat = seat.chat()
+def test_a_step_is_a_walk_and_a_look(handle):
+    handle.write(said("text"), called("1"), result("1"))
+    chat = handle.chat()
     for name in names(chat):
         node, stat = chat.step(name)
         assert (node.name, stat) == (name, chat.walk(name).stat())
@@ -793,9 +798,9 @@ def test_a_step_is_a_walk_and_a_look(seat):
 # Several readers
 
 
-def test_two_that_read_while_a_third_appends_see_only_whole_messages(seat):
-    seat.write(said("0"))
-    chat, wrong, stop = seat.chat(), [], threading.Event()
+def test_two_that_read_while_a_third_appends_see_only_whole_messages(handle):
+    handle.write(said("0"))
+    chat, wrong, stop = handle.chat(), [], threading.Event()
 
     def look():
         while not stop.is_set():
@@ -809,8 +814,8 @@ def test_two_that_read_while_a_third_appends_see_only_whole_messages(seat):
         reader.start()
     for number in range(1, 150):
         one = said(str(number))
-        seat.append(one[:30])
-        seat.append(one[30:])
+        handle.append(one[:30])
+        handle.append(one[30:])
     stop.set()
     for reader in readers:
         reader.join()

@@ -255,7 +255,7 @@ def test_an_answer_may_be_as_old_as_it_says(proc, resolver, tmp_path, monkeypatc
     claude_record(tmp_path / ".claude", 5, sessionId=OTHER, procStart="5000")
     now[0] += resolver_module.REUSE_SECONDS * 0.9
     assert resolver.session(agent).id == ID
-    assert resolver.reusable(agent) == until
+    assert resolver.reusable_until(agent) == until
     now[0] += resolver_module.REUSE_SECONDS * 0.2
     assert resolver.session(agent).id == OTHER
     assert resolver_module.REUSE_SECONDS * 2 <= 0.1

@@ -87,7 +87,7 @@ def kind(request, monkeypatch):
 
 @pytest.fixture
 def watch():
-    """Follows seats, and leaves them at the end; then nothing may be left."""
+    """Follows handles, and leaves them at the end; then nothing may be left."""
     descriptors = len(os.listdir("/proc/self/fd"))
     made = Watching()
     ends = []
@@ -158,7 +158,7 @@ def test_another_session_wakes_and_its_file_is_followed(watch, file):
     wakes.after(lambda: append(other))
 
 
-def test_the_end_of_a_seat_wakes(watch, file):
+def test_the_end_of_a_handle_wakes(watch, file):
     ended = []
 
     def session():
@@ -170,7 +170,7 @@ def test_the_end_of_a_seat_wakes(watch, file):
     wakes.after(lambda: ended.append(True))
 
 
-def test_all_who_follow_a_seat_are_woken_by_one_watcher(watch, file):
+def test_all_who_follow_a_handle_are_woken_by_one_watcher(watch, file):
     looks = []
 
     def session():
