@@ -82,12 +82,12 @@ class ChatDirectory(Chat):
     def stat(self) -> Stat:
         """Look at the directory. One whose transcript may not be read looks empty; listing it says so."""
         try:
-            return self._stat(self._look())
+            return self._stat(self._snapshot())
         except (Denied, Unreadable):
             return self._stat(None)
 
     def members(self) -> Messages:
-        snapshot = self._look()
+        snapshot = self._snapshot()
         if snapshot is None or snapshot.index is None:
             return ChatMessages(f"{self._empty_number() >> 20:x}", 0, None)
         if snapshot.index.overflowed:
@@ -98,7 +98,7 @@ class ChatDirectory(Chat):
         return self.step(name)[0]
 
     def step(self, name: str) -> tuple[Node, Stat]:
-        pinned, snapshot = self._pinned, self._look()
+        pinned, snapshot = self._pinned, self._snapshot()
         if snapshot is None or snapshot.index is None or pinned is None:
             raise NotFound(name)
         index, number = snapshot.index, snapshot.number
@@ -113,9 +113,9 @@ class ChatDirectory(Chat):
 
     def watch(self, wake: Callable[[], None]) -> Callable[[], None]:
         handle = self._handle
-        return handle.context.watching.watch(handle.key, handle.session, wake, handle.has_ended)
+        return handle.context.watchers.watch(handle.key, handle.session, wake, handle.has_ended)
 
-    def _look(self) -> TranscriptSnapshot | None:
+    def _snapshot(self) -> TranscriptSnapshot | None:
         """Look at the transcript; None where there is none yet."""
         if self._pinned is not None:
             return self._pinned.snapshot()

@@ -9,7 +9,7 @@ import msgspec
 from agents9core.chat import ChatDirectory, TranscriptFile, version_of
 from agents9core.chat_markdown import MarkdownFile
 from agents9core.errors import Denied, Gone, NotFound, Unavailable
-from agents9core.facts import BY_NAME, LEAVES, Leaf, Look, line
+from agents9core.facts import BY_NAME, LEAVES, Leaf, SessionFacts, line
 from agents9core.node import Directory, File, Node, Reader, Row, Stat
 from agents9core.nodes import TextReader, listing_stat, present
 from agents9core.seat import PinnedTranscript, Reading, SessionHandle
@@ -32,25 +32,25 @@ class FactFile(File):
         self._number, self._leaf = BY_NAME[name]
 
     def stat(self) -> Stat:
-        return self._look()[0]
+        return self._read()[0]
 
     def open(self) -> Reader:
-        return TextReader(self._look()[1], self._handle.session)
+        return TextReader(self._read()[1], self._handle.session)
 
-    def _look(self) -> tuple[Stat, bytes]:
-        seen = glance(self._handle, scan=self._leaf.in_transcript)
-        shown = self._leaf.show(seen.look)
+    def _read(self) -> tuple[Stat, bytes]:
+        view = view_of(self._handle, scan=self._leaf.in_transcript)
+        shown = self._leaf.show(view.known)
         if shown is None:
             raise Gone(self.name)
         text = line(shown)
-        return seen.fact_stat(self._number, self._leaf, text), text
+        return view.fact_stat(self._number, self._leaf, text), text
 
 
-class Glance(msgspec.Struct, frozen=True, dict=True):
+class SessionView(msgspec.Struct, frozen=True, dict=True):
     """One look behind a handle, for its listing and its facts."""
 
     handle: SessionHandle
-    look: Look
+    known: SessionFacts
     snapshot: TranscriptSnapshot | None
     scan: bool
     """Whether it was to read what is new in the transcript."""
@@ -92,7 +92,7 @@ class Glance(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def record_ns(self) -> int:
         """When the harness's record last moved; never before the process began."""
-        return max(self.look.session.record_mtime_ns, self.look.started_ns)
+        return max(self.known.session.record_mtime_ns, self.known.started_ns)
 
     @cached_property
     def transcript_ns(self) -> int:
@@ -110,7 +110,7 @@ class Glance(msgspec.Struct, frozen=True, dict=True):
         if name not in self.handle.shows:
             return False
         if name in BY_NAME:
-            return BY_NAME[name][1].show(self.look) is not None
+            return BY_NAME[name][1].show(self.known) is not None
         return bool(_BRANCHES[name].applies(self))
 
     def names(self) -> list[str]:
@@ -125,7 +125,7 @@ class Glance(msgspec.Struct, frozen=True, dict=True):
         return Stat(self.number, version, True, 0, newest_ns)
 
 
-def glance(handle: SessionHandle, scan: bool) -> Glance:
+def view_of(handle: SessionHandle, scan: bool) -> SessionView:
     """Look behind a handle. Without *scan* the facts are those that an index happens to hold, and a
     transcript that cannot be read, or is a stale handle, costs nobody the listing that the handle is in.
     Raises Gone; with *scan* Unavailable too.
@@ -140,8 +140,8 @@ def glance(handle: SessionHandle, scan: bool) -> Glance:
         snapshot = None
     indexes = (snapshot.index, snapshot.transcript.index) if snapshot else ()
     facts = next((index.facts for index in indexes if index is not None), {})
-    look = Look(session, partial(handle.cwd, session), handle.started_ns, facts, titles)
-    return Glance(handle, look, snapshot, scan)
+    known = SessionFacts(session, partial(handle.cwd, session), handle.started_ns, facts, titles)
+    return SessionView(handle, known, snapshot, scan)
 
 
 class SessionDirectory(Directory):
@@ -152,22 +152,22 @@ class SessionDirectory(Directory):
         self._handle = handle
 
     def stat(self) -> Stat:
-        return glance(self._handle, scan=False).stat()
+        return view_of(self._handle, scan=False).stat()
 
     def walk(self, name: str) -> Node:
-        seen = glance(self._handle, scan=_asks_transcript(name))
-        if not seen.has(name):
+        view = view_of(self._handle, scan=_asks_transcript(name))
+        if not view.has(name):
             raise NotFound(name)
-        return FactFile(name, self._handle) if name in BY_NAME else _BRANCHES[name].make(seen)
+        return FactFile(name, self._handle) if name in BY_NAME else _BRANCHES[name].make(view)
 
     def members(self) -> Sequence[Row]:
-        seen = glance(self._handle, scan=True)
+        view = view_of(self._handle, scan=True)
         rows = [
-            Row(name, seen.fact_stat(number, leaf, line(shown)))
+            Row(name, view.fact_stat(number, leaf, line(shown)))
             for name, (number, leaf) in BY_NAME.items()
-            if name in self._handle.shows and (shown := leaf.show(seen.look)) is not None
+            if name in self._handle.shows and (shown := leaf.show(view.known)) is not None
         ]
-        branches = [branch.make(seen) for name, branch in _BRANCHES.items() if seen.has(name)]
+        branches = [branch.make(view) for name, branch in _BRANCHES.items() if view.has(name)]
         return rows + present(branches)
 
     def media_type_of(self, name: str) -> str:
@@ -242,36 +242,36 @@ class ChildrenDirectory(Directory):
 class _Branch(NamedTuple):
     """A member of a handle that is no fact."""
 
-    applies: Callable[[Glance], object]
-    make: Callable[[Glance], Node]
+    applies: Callable[[SessionView], object]
+    make: Callable[[SessionView], Node]
 
 
 def _subagents(handle: SessionHandle) -> Mapping[str, SessionHandle]:
-    return glance(handle, scan=True).subagents
+    return view_of(handle, scan=True).subagents
 
 
-def _has_markdown(seen: Glance) -> bool:
-    index = seen.snapshot.transcript.index if seen.snapshot else None
-    is_read = seen.snapshot is not None and seen.handle.reading is not None
-    return is_read and seen.look.session.unreadable is None and not (index and index.overflowed)
+def _has_markdown(view: SessionView) -> bool:
+    index = view.snapshot.transcript.index if view.snapshot else None
+    is_read = view.snapshot is not None and view.handle.reading is not None
+    return is_read and view.known.session.unreadable is None and not (index and index.overflowed)
 
 
 _BRANCHES = {
     "transcript": _Branch(
-        lambda seen: seen.snapshot and seen.snapshot.is_file,
-        lambda seen: TranscriptFile(seen.require_transcript()),
+        lambda view: view.snapshot and view.snapshot.is_file,
+        lambda view: TranscriptFile(view.require_transcript()),
     ),
     "chat": _Branch(
-        lambda seen: seen.look.session.id is not None and seen.handle.reading is not None,
-        lambda seen: ChatDirectory(seen.handle, seen.pinned, seen.look.session.id),
+        lambda view: view.known.session.id is not None and view.handle.reading is not None,
+        lambda view: ChatDirectory(view.handle, view.pinned, view.known.session.id),
     ),
-    "chat.md": _Branch(_has_markdown, lambda seen: MarkdownFile(seen.require_transcript())),
+    "chat.md": _Branch(_has_markdown, lambda view: MarkdownFile(view.require_transcript())),
     "agents": _Branch(
-        lambda seen: seen.subagents,
-        lambda seen: ChildrenDirectory("agents", seen.handle, partial(_subagents, seen.handle)),
+        lambda view: view.subagents,
+        lambda view: ChildrenDirectory("agents", view.handle, partial(_subagents, view.handle)),
     ),
     "threads": _Branch(
-        lambda seen: seen.look.session.threads,
-        lambda seen: ChildrenDirectory("threads", seen.handle, seen.handle.threads),
+        lambda view: view.known.session.threads,
+        lambda view: ChildrenDirectory("threads", view.handle, view.handle.threads),
     ),
 }

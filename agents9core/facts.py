@@ -12,13 +12,13 @@ from agents9core.session import Session
 _LONGEST_FACT = 4096
 
 
-class Look(NamedTuple):
+class SessionFacts(NamedTuple):
     """What one look behind a handle found."""
 
     session: Session
     cwd: Callable[[], str | None]
     started_ns: int
-    facts: dict[str, tuple[str, int]]
+    from_transcript: dict[str, tuple[str, int]]
     """What the transcript says of the session."""
     titles: tuple[str, ...]
 
@@ -27,48 +27,48 @@ class Leaf(NamedTuple):
     """A fact file: a line of text, absent where there is nothing to say."""
 
     name: str
-    show: Callable[[Look], str | None]
+    show: Callable[[SessionFacts], str | None]
     in_transcript: bool = False
     """Whether the transcript says it, so that it moves with the transcript; else with the record."""
 
 
-def _title(look: Look) -> str | None:
-    said = (look.facts.get(name, ("", 0))[0] for name in look.titles)
-    return look.session.title or next((title for title in said if title), None)
+def _title(known: SessionFacts) -> str | None:
+    said = (known.from_transcript.get(name, ("", 0))[0] for name in known.titles)
+    return known.session.title or next((title for title in said if title), None)
 
 
-def _status(look: Look) -> str | None:
-    if look.session.status is not None:
-        return look.session.status
-    turn, when_ns = look.facts.get("turn", (None, 0))
-    return turn if turn == "idle" or when_ns >= look.started_ns else None
+def _status(known: SessionFacts) -> str | None:
+    if known.session.status is not None:
+        return known.session.status
+    turn, when_ns = known.from_transcript.get("turn", (None, 0))
+    return turn if turn == "idle" or when_ns >= known.started_ns else None
 
 
-def _waitingfor(look: Look) -> str | None:
-    return look.session.waitingfor if look.session.status == "waiting" else None
+def _waitingfor(known: SessionFacts) -> str | None:
+    return known.session.waitingfor if known.session.status == "waiting" else None
 
 
-def _model(look: Look) -> str | None:
-    said = (look.facts.get(name, (None, 0))[0] for name in ("model", "begun_with"))
-    return look.session.model or next(filter(None, said), None)
+def _model(known: SessionFacts) -> str | None:
+    said = (known.from_transcript.get(name, (None, 0))[0] for name in ("model", "begun_with"))
+    return known.session.model or next(filter(None, said), None)
 
 
-def _started(look: Look) -> str | None:
-    if not look.started_ns:
+def _started(known: SessionFacts) -> str | None:
+    if not known.started_ns:
         return None
-    return datetime.fromtimestamp(look.started_ns // 1_000_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.fromtimestamp(known.started_ns // 1_000_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 LEAVES = (
-    Leaf("via", lambda look: look.session.via),
-    Leaf("session", lambda look: look.session.id),
-    Leaf("cwd", lambda look: look.cwd()),
+    Leaf("via", lambda known: known.session.via),
+    Leaf("session", lambda known: known.session.id),
+    Leaf("cwd", lambda known: known.cwd()),
     Leaf("title", _title, in_transcript=True),
-    Leaf("name", lambda look: look.session.name),
+    Leaf("name", lambda known: known.session.name),
     Leaf("status", _status, in_transcript=True),
     Leaf("waitingfor", _waitingfor),
     Leaf("model", _model, in_transcript=True),
-    Leaf("version", lambda look: look.session.version),
+    Leaf("version", lambda known: known.session.version),
     Leaf("started", _started),
 )
 BY_NAME = {leaf.name: (number, leaf) for number, leaf in enumerate(LEAVES, 1)}

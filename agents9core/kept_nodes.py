@@ -7,17 +7,17 @@ from agents9core.entry import SessionDirectory
 from agents9core.errors import Gone, NotFound
 from agents9core.kept import KeptSessions
 from agents9core.node import Node, Row, Stat
-from agents9core.nodes import LookedDirectory
+from agents9core.nodes import ScannedDirectory
 from agents9core.seat import TreeContext
 from agents9core.seats import StoredHandle
 from agents9core.session import Source
 from agents9core.store import NOT_THERE
 
 
-class KeptHarnessDirectory(LookedDirectory):
+class KeptHarnessDirectory(ScannedDirectory):
     """`sessions/<harness>/`: the sessions that its stores keep, a directory an id."""
 
-    serves_seconds = 5.0
+    stat_seconds = 5.0
 
     def __init__(self, name: str, context: TreeContext, kept: KeptSessions) -> None:
         super().__init__(name, context.numbers.block("sessions", name))
@@ -55,10 +55,10 @@ def _stat(context: TreeContext, key: tuple[object, ...], source: Source) -> Stat
         newest = source.rows.newest
         return Stat(context.numbers.block("entry", key), version_of(*newest), True, 0, newest.time_ns)
     try:
-        look = source.root.stat(source.path)
+        stat = source.root.stat(source.path)
     except NOT_THERE as error:
         raise Gone(source.path[-1]) from error
-    if not look.is_regular:
+    if not stat.is_regular:
         raise Gone(source.path[-1])
-    version = version_of(look.identity, look.size, look.mtime_ns, look.ctime_ns)
-    return Stat(context.numbers.block("entry", key), version, True, 0, look.mtime_ns)
+    version = version_of(stat.identity, stat.size, stat.mtime_ns, stat.ctime_ns)
+    return Stat(context.numbers.block("entry", key), version, True, 0, stat.mtime_ns)

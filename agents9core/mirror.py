@@ -64,19 +64,19 @@ def _looks(places: list[tuple[Root, Parts]]) -> list[FileStat]:
     looks = []
     for root, parts in places:
         try:
-            look = root.stat(parts)
+            stat = root.stat(parts)
         except (NotFound, Denied):
             continue
-        if look.is_directory:
-            looks.append(look)
+        if stat.is_directory:
+            looks.append(stat)
     return looks
 
 
-def _may_be_shown(name: str, look: FileStat) -> bool:
+def _may_be_shown(name: str, stat: FileStat) -> bool:
     """Whether it is a directory or a plain file, and by its name no secret."""
-    if look.is_directory:
+    if stat.is_directory:
         return name not in _SECRET_DIRECTORIES
-    return look.is_regular and not _secret().fullmatch(name)
+    return stat.is_regular and not _secret().fullmatch(name)
 
 
 @cache
@@ -134,12 +134,12 @@ class MirrorDirectory(Directory):
         for root, parts in self._store.places(self._parts):
             for on_disk in _names_on_disk(name):
                 try:
-                    look = root.stat((*parts, on_disk))
+                    stat = root.stat((*parts, on_disk))
                 except (NotFound, Denied):
                     continue
-                if _may_be_shown(on_disk, look):
+                if _may_be_shown(on_disk, stat):
                     found = found or _Member((root, (*parts, on_disk)), [])
-                    found.looks.append(look)
+                    found.looks.append(stat)
         return found
 
     def _ways(self) -> list[str]:
@@ -155,16 +155,16 @@ class MirrorDirectory(Directory):
                 entries = root.entries(parts)
             except (NotFound, Denied):  # nothing else: a listing that lacks something would pass for whole
                 continue
-            for name, look in entries:
-                if _may_be_shown(name, look):
-                    found.setdefault(shown_name(name), _Member((root, (*parts, name)), [])).looks.append(look)
+            for name, stat in entries:
+                if _may_be_shown(name, stat):
+                    found.setdefault(shown_name(name), _Member((root, (*parts, name)), [])).looks.append(stat)
         return found
 
     def _stat(self, parts: Parts, looks: Sequence[FileStat]) -> Stat:
         number = self._store.numbers.block("mirror", self._store.name, parts)
-        newest_ns = max((look.mtime_ns for look in looks), default=0)
+        newest_ns = max((stat.mtime_ns for stat in looks), default=0)
         return Stat(
-            number, version_of([(look.mtime_ns, look.ctime_ns) for look in looks]), True, 0, newest_ns
+            number, version_of([(stat.mtime_ns, stat.ctime_ns) for stat in looks]), True, 0, newest_ns
         )
 
 
@@ -177,7 +177,7 @@ class MirrorFile(File):
         self._root = root
         self._parts = parts
         self._numbers = numbers
-        self._identity = self._look().identity
+        self._identity = self._stat().identity
 
     def stat(self) -> Stat:
         return _file_stat(self._same(), self._numbers)
@@ -187,8 +187,8 @@ class MirrorFile(File):
 
     def read(self, offset: int, count: int, promised: int) -> bytes:
         """Return bytes of the file. Raises Gone where it is another now, or ends before *promised*."""
-        with self._root.opened(self._parts) as (fd, look):
-            if look.identity != self._identity:
+        with self._root.opened(self._parts) as (fd, stat):
+            if stat.identity != self._identity:
                 raise Gone(self.name)
             try:
                 data = os.pread(fd, count, offset)
@@ -198,17 +198,17 @@ class MirrorFile(File):
             raise Gone(self.name)
         return data
 
-    def _look(self) -> FileStat:
+    def _stat(self) -> FileStat:
         return self._root.stat(self._parts)
 
     def _same(self) -> FileStat:
         try:
-            look = self._look()
+            stat = self._stat()
         except NotFound as error:
             raise Gone(self.name) from error
-        if look.identity != self._identity or not look.is_regular:
+        if stat.identity != self._identity or not stat.is_regular:
             raise Gone(self.name)
-        return look
+        return stat
 
 
 class MirrorReader(Reader):
@@ -225,9 +225,9 @@ class MirrorReader(Reader):
             raise Gone(self._file.name) from error
 
 
-def _file_stat(look: FileStat, numbers: PathNumbers) -> Stat:
-    version = version_of(look.size, look.mtime_ns, look.ctime_ns)
-    return Stat(numbers.block("file", look.identity), version, False, look.size, look.mtime_ns)
+def _file_stat(stat: FileStat, numbers: PathNumbers) -> Stat:
+    version = version_of(stat.size, stat.mtime_ns, stat.ctime_ns)
+    return Stat(numbers.block("file", stat.identity), version, False, stat.size, stat.mtime_ns)
 
 
 def _media_type(name: str) -> str:

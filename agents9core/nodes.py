@@ -62,32 +62,32 @@ class FixedDirectory(Directory):
         return node.media_type if isinstance(node, File) else super().media_type_of(name)
 
 
-class LookedDirectory(Directory):
+class ScannedDirectory(Directory):
     """A directory whose members are looked for anew at each listing, and whose look is made from them."""
 
-    serves_seconds: float
+    stat_seconds: float
     """How long its look stands: every walk passes here. A listing always looks anew."""
 
     def __init__(self, name: str, number: int) -> None:
         self.name = name
         self._number = number
-        self._looked = (float("-inf"), Stat(0, 0, True, 0, 0))
+        self._scanned = (float("-inf"), Stat(0, 0, True, 0, 0))
 
     @abstractmethod
     def rows(self) -> list[Row]:
         """Look for the members."""
 
     def stat(self) -> Stat:
-        looked, stat = self._looked
-        if time.monotonic() - looked > self.serves_seconds:
+        looked, stat = self._scanned
+        if time.monotonic() - looked > self.stat_seconds:
             self.members()
-            stat = self._looked[1]
+            stat = self._scanned[1]
         return stat
 
     def members(self) -> Sequence[Row]:
         asked = time.monotonic()
         rows = self.rows()
-        self._looked = (asked, listing_stat(self._number, rows))
+        self._scanned = (asked, listing_stat(self._number, rows))
         return rows
 
 

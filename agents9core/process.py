@@ -150,7 +150,7 @@ class ProcessTable:
             return []
         return [int(name) for name in names if name.isascii() and name.isdigit()]
 
-    def glance(self, pid: int) -> Process | None:
+    def read(self, pid: int) -> Process | None:
         """Look at one process, whoever's it is; None when it has ended. Reads `stat` alone."""
         directory = f"{self.root}/{pid}"
         line = _read(f"{directory}/stat", _STAT_BYTES)
@@ -169,9 +169,9 @@ class ProcessTable:
             parsed.parent,
         )
 
-    def look(self, pid: int) -> Process | None:
+    def read_own(self, pid: int) -> Process | None:
         """Look at one process; None when it has ended or is not this server's user's."""
-        process = self.glance(pid)
+        process = self.read(pid)
         return process if process and self.is_ours(process) else None
 
     def is_ours(self, process: Process) -> bool:
@@ -181,7 +181,7 @@ class ProcessTable:
     def children(self, process: Process) -> list[Process]:
         """Return the processes that one has started and that run."""
         pids = _children(process.directory)
-        found = filter(None, map(self.glance, self.pids() if pids is None else pids))
+        found = filter(None, map(self.read, self.pids() if pids is None else pids))
         return [child for child in found if child.parent == process.pid]
 
     def started_ns(self, start: int) -> int:

@@ -139,7 +139,7 @@ class Resolver:
         last = self._last.get((harness, pid))
         if last and (known := self._recent(last)) and known.session:
             return last
-        process = self._table.look(pid)
+        process = self._table.read_own(pid)
         if process is None or self._whose(process) != harness or self._is_homeless(harness, process):
             raise NotFound(f"{harness}/{pid}")
         agent = _agent(harness, process)
@@ -172,7 +172,7 @@ class Resolver:
 
     def examine(self, pid: int) -> Examination:
         """Say what a process is, or why it is no agent. Raises NotFound where there is no such process."""
-        process = self._table.glance(pid)
+        process = self._table.read(pid)
         if process is None:
             if pid not in self._table.pids():
                 raise NotFound(f"there is no process {pid}")
@@ -207,7 +207,7 @@ class Resolver:
             return False
 
     def _process(self, agent: Agent) -> Process:
-        process = self._table.look(agent.pid)
+        process = self._table.read_own(agent.pid)
         if process is None or process.start != agent.start or self._whose(process) != agent.harness:
             raise Gone(f"{agent.harness}/{agent.pid}")
         return process
@@ -226,7 +226,7 @@ class Resolver:
             return known.session
         asked = time.monotonic()
         session = self._resolved(HARNESSES[agent.harness], process)
-        if _is_other(self._table.glance(agent.pid), process):
+        if _is_other(self._table.read(agent.pid), process):
             raise Gone(f"{agent.harness}/{agent.pid}")
         newer = self._answers.get(agent)
         if newer is None or newer.asked < asked:
@@ -275,7 +275,7 @@ class Resolver:
             scan = self._scan
             ended = scan.began + scan.took
             if scan.began < asked and (harness in scan.listed or asked - ended > REUSE_SECONDS):
-                scan = self._look_at_all()
+                scan = self._scan_processes()
             scan.listed.add(harness)
             return scan.processes[harness]
 
@@ -284,16 +284,16 @@ class Resolver:
         scan = self._scan
         if time.monotonic() - scan.began > max(REUSE_SECONDS, scan.took * _SCAN_SHARE):
             with self._scanning:
-                scan = self._look_at_all() if scan is self._scan else self._scan
+                scan = self._scan_processes() if scan is self._scan else self._scan
         return [(process, self._home(harness, process)) for process in scan.processes[harness.name]]
 
-    def _look_at_all(self) -> _ProcessScan:
+    def _scan_processes(self) -> _ProcessScan:
         began = time.monotonic()
         processes: dict[str, list[Process]] = {name: [] for name in HARNESSES}
         pids = sorted(self._table.pids())
         others = []
         for pid in pids:
-            process = self._table.glance(pid)
+            process = self._table.read(pid)
             name = self._recognised(process) if process else None
             if process and name and self._table.is_ours(process):
                 processes[name].append(process)

@@ -18,7 +18,7 @@ from agents9core.record import Read
 from agents9core.remembered import Expiring
 from agents9core.session import Session
 from agents9core.transcript import Transcript, Transcripts, TranscriptSnapshot
-from agents9core.watching import Watching
+from agents9core.watching import Watchers
 
 MAX_REQUEST_SNAPSHOTS = 8
 """Snapshots that a request keeps open. It needs one; a listing of many agents must not hold all their
@@ -44,7 +44,7 @@ class TreeContext:
     def __init__(self, numbers: PathNumbers, transcripts: Transcripts) -> None:
         self.numbers = numbers
         self.transcripts = transcripts
-        self.watching = Watching()
+        self.watchers = Watchers()
         self.request = RequestSnapshots()
         self.subagents: Expiring[tuple[object, ...], tuple[Session, Mapping[str, Session]]] = Expiring(
             SUBAGENTS_SECONDS, SUBAGENTS_KEPT

@@ -63,7 +63,7 @@ class Root(NamedTuple):
         """Open a regular file for reading. Raises NotFound, Denied or Malformed (it is no plain file)."""
         fd = self._open(parts, _FILE)
         try:
-            if not _look(fd, parts).is_regular:
+            if not _stat(fd, parts).is_regular:
                 raise Malformed(f"{'/'.join(parts)} is not a regular file")
         except BaseException:
             os.close(fd)
@@ -73,7 +73,7 @@ class Root(NamedTuple):
     def open_with_stat(self, parts: tuple[str, ...], look_only: bool = False) -> tuple[Descriptor, FileStat]:
         """Open a regular file and look at it, as `open` does. *look_only*: it cannot be read."""
         held = Descriptor(self._open(parts, _LOOK if look_only else _FILE))
-        stat = _look(held.fd, parts)
+        stat = _stat(held.fd, parts)
         if not stat.is_regular:
             raise Malformed(f"{'/'.join(parts)} is not a regular file")
         return held, stat
@@ -93,7 +93,7 @@ class Root(NamedTuple):
         """Look at what is there, of any kind, without opening it. Raises NotFound or Denied."""
         fd = self._open(parts, _LOOK)
         try:
-            return _look(fd, parts)
+            return _stat(fd, parts)
         finally:
             os.close(fd)
 
@@ -170,7 +170,7 @@ def read_at(fd: int, parts: tuple[str, ...], count: int, at: int = 0) -> bytes:
         raise _refusal(error, parts) from error
 
 
-def _look(fd: int, parts: tuple[str, ...]) -> FileStat:
+def _stat(fd: int, parts: tuple[str, ...]) -> FileStat:
     try:
         return statx(fd)
     except OSError as error:

@@ -35,7 +35,7 @@ from agents9core.kept import KeptSessions
 from agents9core.kept_nodes import KeptHarnessDirectory
 from agents9core.mirror import MirrorDirectory, MirroredStore
 from agents9core.node import Directory, Node, Row
-from agents9core.nodes import FixedDirectory, LookedDirectory, TextFile, present
+from agents9core.nodes import FixedDirectory, ScannedDirectory, TextFile, present
 from agents9core.resolver import Agent, Resolver
 from agents9core.seat import TreeContext
 from agents9core.seats import AgentHandle
@@ -63,10 +63,10 @@ Names of messages never change and their text never does. A new message is a new
 """
 
 
-class HarnessDirectory(LookedDirectory):
+class HarnessDirectory(ScannedDirectory):
     """`active/<harness>/`: the agents of one harness, a directory a pid."""
 
-    serves_seconds = 1.0
+    stat_seconds = 1.0
 
     def __init__(self, name: str, context: TreeContext, resolver: Resolver) -> None:
         super().__init__(name, context.numbers.block("harness", name))

@@ -24,9 +24,9 @@ from agents9core.store import Descriptor
 
 logger = logging.getLogger(__name__)
 
-LOOK_SECONDS = 1.0
+POLL_SECONDS = 1.0
 """How often each handle is looked at, whatever inotify says."""
-POLL_SECONDS = 0.2
+POLL_SECONDS_WITHOUT_INOTIFY = 0.2
 """How often it is where inotify cannot say anything."""
 TOGETHER_SECONDS = 0.005
 """What is written within this time after an event is one event: a harness writes a line in several writes."""
@@ -38,7 +38,7 @@ class _Watcher:
     """What is followed of one handle."""
 
     def __init__(
-        self, session: Callable[[], Session], notices: "_Notices", has_ended: Callable[[], bool]
+        self, session: Callable[[], Session], file_events: "_FileEvents", has_ended: Callable[[], bool]
     ) -> None:
         self.wakes: list[Wake] = []
         self.lock = threading.Lock()
@@ -46,7 +46,7 @@ class _Watcher:
         """Of inotify; None: its file is to be polled."""
         self._session = session
         self._has_ended = has_ended
-        self._notices = notices
+        self._file_events = file_events
         self._seen: tuple[object, ...] | None = None
         self._file: object = None
 
@@ -54,19 +54,19 @@ class _Watcher:
         """Look for the first time. Who comes second waits until it is done."""
         with self.lock:
             if self._seen is None:
-                self._look()
+                self._poll()
 
-    def look(self) -> bool:
+    def poll(self) -> bool:
         """Look again; tell whether anything has moved."""
         with self.lock:
-            return self._look()
+            return self._poll()
 
     def end(self) -> None:
         """Watch nothing any more."""
         with self.lock:
             self._move(None, None)
 
-    def _look(self) -> bool:
+    def _poll(self) -> bool:
         seen = self._see()
         moved, self._seen = seen != self._seen, seen
         return moved
@@ -91,9 +91,9 @@ class _Watcher:
         if file == self._file and (fd is None or self.watch is not None):
             return
         before, self._file = self.watch, file
-        self.watch = self._notices.add(self, fd) if fd is not None else None
+        self.watch = self._file_events.add(self, fd) if fd is not None else None
         if before is not None and before != self.watch:
-            self._notices.remove(self, before)
+            self._file_events.remove(self, before)
 
 
 def _followed(source: Source) -> Descriptor:
@@ -106,7 +106,7 @@ def _followed(source: Source) -> Descriptor:
     return root.open_with_stat(path, look_only=True)[0]
 
 
-class _Notices:
+class _FileEvents:
     """The inotify instance, if there is one, and who wants which of its events."""
 
     def __init__(self) -> None:
@@ -171,13 +171,13 @@ class _Notices:
             inotify.close()
 
 
-class Watching:
+class Watchers:
     """Everything that is followed on this server."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._watchers: dict[Hashable, _Watcher] = {}
-        self._notices: _Notices | None = None
+        self._file_events: _FileEvents | None = None
         """There while the thread is."""
 
     def watch(
@@ -195,14 +195,14 @@ class Watching:
         """
         call = _Subscription(wake)
         with self._lock:
-            if self._notices is None:
-                notices = _Notices()
-                run = threading.Thread(target=self._run, args=(notices,), name="watching", daemon=True)
+            if self._file_events is None:
+                file_events = _FileEvents()
+                run = threading.Thread(target=self._run, args=(file_events,), name="watching", daemon=True)
                 run.start()
-                self._notices = notices
+                self._file_events = file_events
             watcher = self._watchers.get(key)
             if watcher is None:
-                watcher = self._watchers[key] = _Watcher(session, self._notices, has_ended)
+                watcher = self._watchers[key] = _Watcher(session, self._file_events, has_ended)
             watcher.wakes.append(call)
         watcher.begin()
         return lambda: self._end(watcher, call)
@@ -212,39 +212,39 @@ class Watching:
         with self._lock, suppress(ValueError):
             watcher.wakes.remove(call)
 
-    def _run(self, notices: _Notices) -> None:
+    def _run(self, file_events: _FileEvents) -> None:
         looked = time.monotonic()
         while True:
             try:
-                self._meet(notices.wait(POLL_SECONDS), notices)
+                self._handle_events(file_events.wait(POLL_SECONDS_WITHOUT_INOTIFY), file_events)
                 now = time.monotonic()
-                is_time = now - looked >= LOOK_SECONDS
+                is_time = now - looked >= POLL_SECONDS
                 if is_time:
                     looked = now
                     if self._drop_unfollowed():
                         return
-                self._look(is_time)
+                self._poll(is_time)
             except Exception:
                 logger.exception("cannot watch the transcripts that are followed")
-                time.sleep(LOOK_SECONDS)
+                time.sleep(POLL_SECONDS)
 
-    def _meet(self, events: list[Event], notices: _Notices) -> None:
+    def _handle_events(self, events: list[Event], file_events: _FileEvents) -> None:
         """Wake those whose files have moved, and look where a file may have been replaced."""
         moved: set[_Watcher] = set()
         for event in events:
-            concerned = notices.concerned(event)
+            concerned = file_events.concerned(event)
             moved |= concerned
             if event.mask & ~MODIFY:
                 for watcher in concerned:
-                    watcher.look()
+                    watcher.poll()
         for watcher in moved:
             self._wake(watcher)
 
-    def _look(self, is_time: bool) -> None:
+    def _poll(self, is_time: bool) -> None:
         with self._lock:
             watchers = list(self._watchers.values())
         for watcher in watchers:
-            if (is_time or watcher.watch is None) and watcher.look():
+            if (is_time or watcher.watch is None) and watcher.poll():
                 self._wake(watcher)
 
     def _wake(self, watcher: _Watcher) -> None:
@@ -259,13 +259,13 @@ class Watching:
             unfollowed = [key for key, watcher in self._watchers.items() if not watcher.wakes]
             dropped = [self._watchers.pop(key) for key in unfollowed]
             is_all = not self._watchers
-            notices = self._notices
+            file_events = self._file_events
             if is_all:
-                self._notices = None
+                self._file_events = None
         for watcher in dropped:
             watcher.end()
-        if is_all and notices is not None:
-            notices.close()
+        if is_all and file_events is not None:
+            file_events.close()
         return is_all
 
 

@@ -105,5 +105,5 @@ def test_the_doors_agree_while_both_chats_grow(tmp_path, monkeypatch):
         assert last > first
     for listing in (HarnessDirectory, KeptHarnessDirectory):
         # What a walk passes through is as new as what it ends at.
-        monkeypatch.setattr(listing, "serves_seconds", -1)
+        monkeypatch.setattr(listing, "stat_seconds", -1)
     assert check_tree(root) > 30

@@ -113,7 +113,7 @@ class Codex:
         self._lock = threading.Lock()
         self._homes: Remembered[str, Home] = Remembered()
         self._turns = Turns()
-        self._looks: Remembered[str, _DaemonScan] = Remembered()
+        self._scans: Remembered[str, _DaemonScan] = Remembered()
         self._kept: Lately[tuple[str, str], _Kept] = Lately()
         self._subagent_names: Remembered[tuple[str, str], dict[str, str]] = Remembered()
         self._subagents: Remembered[tuple[str, str], tuple[float, dict[str, Session]]] = Remembered()
@@ -264,18 +264,18 @@ class Codex:
             return None, ["daemon: not asked: it is no terminal interface, or was told to use none"]
         key = (process.pid, process.start)
         with self._lock:
-            look = self._looks.get(home.path)
-        if look is None or key not in look.tuis or time.monotonic() - look.began > SHARED_SECONDS:
-            look = self._look_at_all(process, home, peers)
+            scan = self._scans.get(home.path)
+        if scan is None or key not in scan.tuis or time.monotonic() - scan.began > SHARED_SECONDS:
+            scan = self._scan_daemon(process, home, peers)
             with self._lock:
-                self._looks[home.path] = look
-        seen = f"daemon: {len(look.threads)} threads, {len(look.tuis)} TUIs without one of their own"
-        return look.given.get(key), [
+                self._scans[home.path] = scan
+        seen = f"daemon: {len(scan.threads)} threads, {len(scan.tuis)} TUIs without one of their own"
+        return scan.given.get(key), [
             seen,
-            *(f"daemon: {doubt}" for doubt in [look.why_none.get(key)] if doubt),
+            *(f"daemon: {doubt}" for doubt in [scan.why_none.get(key)] if doubt),
         ]
 
-    def _look_at_all(self, process: Process, home: Home, peers: Peers) -> _DaemonScan:
+    def _scan_daemon(self, process: Process, home: Home, peers: Peers) -> _DaemonScan:
         """Give each TUI of a home the daemon's thread that can only be its."""
         began = time.monotonic()
         locks = read_locks(self._table.root)

@@ -120,7 +120,7 @@ class Omp:
     def __init__(self, table: ProcessTable) -> None:
         self._table = table
         self._stored = StoredSessions(titled=True)
-        self._look = _OmpScan(float("-inf"), {}, {})
+        self._scan = _OmpScan(float("-inf"), {}, {})
         self.kept = self._stored.kept
         self.kept_session = self._stored.kept_session
 
@@ -131,13 +131,13 @@ class Omp:
             return Session(via="none", steps=("fd: started with --no-session: it writes no transcript",))
         if held := self._chosen(seen):
             return self._stored.session("fd", held, (*seen.steps, "terminal: not asked", "dir: not asked"))
-        look = self._look
-        if seen.key not in look.steps or time.monotonic() - look.began > SHARED_SECONDS:
-            look = self._look = self._look_at_all(seen, peers)
-        steps = tuple(look.steps[seen.key])
-        if seen.key not in look.given:
+        scan = self._scan
+        if seen.key not in scan.steps or time.monotonic() - scan.began > SHARED_SECONDS:
+            scan = self._scan = self._scan_all(seen, peers)
+        steps = tuple(scan.steps[seen.key])
+        if seen.key not in scan.given:
             return Session(via="none", steps=steps)
-        return self._stored.session(*look.given[seen.key], steps)
+        return self._stored.session(*scan.given[seen.key], steps)
 
     def subagents(self, session: Session) -> dict[str, Session]:
         """Return the subagents of a session and theirs, by the names that omp gave their files."""
@@ -244,7 +244,7 @@ class Omp:
 
     # dir
 
-    def _look_at_all(self, seen: _Seen, peers: Peers) -> _OmpScan:
+    def _scan_all(self, seen: _Seen, peers: Peers) -> _OmpScan:
         """Share the transcripts that are noted, or lie in the right directory, among all processes."""
         began = time.monotonic()
         everybody = {seen.key: seen}

@@ -39,7 +39,7 @@ class Listing:
             self._index = 0
         elif offset != self._offset:
             raise BadOffset(f"{offset}, not 0 or {self._offset}")
-        members = self._look(fresh=offset == 0)
+        members = self._get_members(fresh=offset == 0)
         data, index = self._fill(members, self._index, room, pack)
         if not data and (offset == 0 or room != self._left) and self._from(members, index, pack):
             raise NoRoom(f"{room} bytes are too few for an entry")
@@ -51,13 +51,13 @@ class Listing:
 
         b"" at the end. Raises NoRoom, Gone, TooLarge.
         """
-        members = self._look(fresh=cookie == 0)
+        members = self._get_members(fresh=cookie == 0)
         data, index = self._fill(members, cookie, room, pack)
         if not data and self._from(members, index, pack):
             raise NoRoom(f"{room} bytes are too few for an entry")
         return data
 
-    def _look(self, *, fresh: bool) -> Sequence[Row]:
+    def _get_members(self, *, fresh: bool) -> Sequence[Row]:
         """Return the members: a new look at the start, later the same one of a directory that still is."""
         if fresh or self._members is None:
             self._members = self._directory.members()

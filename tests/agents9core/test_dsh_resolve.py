@@ -73,7 +73,7 @@ def files(session):
 )
 def test_an_agent_is_recognised(proc, comm, argv):
     proc.put(5, comm, argv)
-    assert dsh.owns(ProcessTable(str(proc.root)).look(5))
+    assert dsh.owns(ProcessTable(str(proc.root)).read_own(5))
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_an_agent_is_recognised(proc, comm, argv):
 )
 def test_another_process_is_not(proc, comm, argv):
     proc.put(5, comm, argv)
-    assert not dsh.owns(ProcessTable(str(proc.root)).look(5))
+    assert not dsh.owns(ProcessTable(str(proc.root)).read_own(5))
 
 
 # fd

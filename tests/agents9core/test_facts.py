@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents9core.facts import LEAVES, Look, line
+from agents9core.facts import LEAVES, SessionFacts, line
 from agents9core.session import Session
 
 SAID_NS = 2_000_000_000
@@ -10,7 +10,7 @@ STARTED_NS = 1_000_000_000
 
 
 def look(session=None, facts=None, titles=(), cwd=None, started_ns=STARTED_NS):
-    return Look(session or Session("registry"), lambda: cwd, started_ns, facts or {}, titles)
+    return SessionFacts(session or Session("registry"), lambda: cwd, started_ns, facts or {}, titles)
 
 
 def shown(seen):

@@ -88,7 +88,7 @@ def entry(id_=A, pid=901, **more):
 )
 def test_an_agent_is_recognised(proc, comm, argv, exe):
     proc.put(5, comm, argv, exe=exe)
-    assert hermes.owns(ProcessTable(str(proc.root)).look(5))
+    assert hermes.owns(ProcessTable(str(proc.root)).read_own(5))
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_an_agent_is_recognised(proc, comm, argv, exe):
 )
 def test_another_process_is_not(proc, comm, argv, exe):
     proc.put(5, comm, argv, exe=exe)
-    assert not hermes.owns(ProcessTable(str(proc.root)).look(5))
+    assert not hermes.owns(ProcessTable(str(proc.root)).read_own(5))
 
 
 # registry

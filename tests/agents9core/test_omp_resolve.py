@@ -97,7 +97,7 @@ def files(session):
 )
 def test_an_agent_is_recognised(proc, argv):
     proc.put(5, "omp", argv)
-    assert omp.owns(ProcessTable(str(proc.root)).look(5))
+    assert omp.owns(ProcessTable(str(proc.root)).read_own(5))
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_an_agent_is_recognised(proc, argv):
 )
 def test_another_process_is_not(proc, comm, argv):
     proc.put(5, comm, argv)
-    assert not omp.owns(ProcessTable(str(proc.root)).look(5))
+    assert not omp.owns(ProcessTable(str(proc.root)).read_own(5))
 
 
 # fd

@@ -95,7 +95,7 @@ def text(node, path):
 )
 def test_an_agent_is_recognised(proc, comm, argv, exe):
     proc.put(5, comm, argv, exe=exe)
-    assert pi.owns(ProcessTable(str(proc.root)).look(5))
+    assert pi.owns(ProcessTable(str(proc.root)).read_own(5))
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_an_agent_is_recognised(proc, comm, argv, exe):
 )
 def test_another_process_is_not(proc, comm, argv, exe):
     proc.put(5, comm, argv, exe=exe)
-    assert not pi.owns(ProcessTable(str(proc.root)).look(5))
+    assert not pi.owns(ProcessTable(str(proc.root)).read_own(5))
 
 
 # dir

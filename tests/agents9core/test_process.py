@@ -84,42 +84,42 @@ def test_pids_of_no_table_are_none(tmp_path):
 
 def test_look_sees_pid_start_comm_and_state(proc):
     proc.put(12, "claude", ["claude"], start=77)
-    found = table(proc).look(12)
+    found = table(proc).read_own(12)
     assert (found.pid, found.start, found.comm, found.state) == (12, 77, "claude", "S")
 
 
 @pytest.mark.parametrize("state", ["Z", "X"])
 def test_look_at_the_dead_is_none(proc, state):
     proc.put(12, "claude", ["claude"], state=state)
-    assert table(proc).look(12) is None
+    assert table(proc).read_own(12) is None
 
 
 def test_look_at_nobody_is_none(proc):
-    assert table(proc).look(99) is None
+    assert table(proc).read_own(99) is None
 
 
 def test_look_at_another_users_process_is_none(proc):
     proc.put(12, "claude", ["claude"], uid=os.getuid() + 1)
-    assert table(proc).look(12) is None
-    assert table(proc).glance(12) is not None
+    assert table(proc).read_own(12) is None
+    assert table(proc).read(12) is not None
 
 
 def test_look_at_a_process_without_status_is_none(proc):
     (proc.put(12, "claude", ["claude"]) / "status").unlink()
-    assert table(proc).look(12) is None
+    assert table(proc).read_own(12) is None
 
 
 def test_the_overflow_uid_is_nobodys_ours_included(proc, monkeypatch):
     nobody = int(Path("/proc/sys/kernel/overflowuid").read_text())
     monkeypatch.setattr(os, "getuid", lambda: nobody)
     proc.put(12, "claude", ["claude"], uid=nobody)
-    assert table(proc).look(12) is None
+    assert table(proc).read_own(12) is None
 
 
 def test_argv_environ_links(proc):
     proc.put(12, "x", ["x", "", "y"], environ={"A": "1", "B": "a=b"}, cwd="/srv", exe="/usr/bin/x")
     proc.link(12, "ns/pid", "pid:[4026531836]")
-    found = table(proc).look(12)
+    found = table(proc).read_own(12)
     assert found.argv() == ("x", "", "y")
     assert found.environ() == {"A": "1", "B": "a=b"}
     assert (found.cwd(), found.exe(), found.pid_namespace()) == ("/srv", "/usr/bin/x", "pid:[4026531836]")
@@ -127,39 +127,39 @@ def test_argv_environ_links(proc):
 
 def test_a_working_directory_that_was_removed_keeps_its_name(proc, tmp_path):
     proc.put(12, "x", ["x"], cwd="/gone/x (deleted)")
-    assert table(proc).look(12).cwd() == "/gone/x"
+    assert table(proc).read_own(12).cwd() == "/gone/x"
     (tmp_path / "y (deleted)").mkdir()
     proc.put(13, "x", ["x"], cwd=str(tmp_path / "y (deleted)"))
-    assert table(proc).look(13).cwd() == str(tmp_path / "y (deleted)")
+    assert table(proc).read_own(13).cwd() == str(tmp_path / "y (deleted)")
 
 
 def test_argv_that_a_title_was_written_over_ends_at_the_nuls(proc):
     (proc.put(12, "claude", []) / "cmdline").write_bytes(b"claude" + b"\0" * 300)
-    assert table(proc).look(12).argv() == ("claude",)
+    assert table(proc).read_own(12).argv() == ("claude",)
 
 
 def test_argv_of_a_kernel_thread_is_empty(proc):
     proc.put(2, "kthreadd", [])
-    assert table(proc).look(2).argv() == ()
+    assert table(proc).read_own(2).argv() == ()
 
 
 def test_names_and_values_that_are_not_utf8_survive(proc):
     (proc.put(12, "x", ["x"]) / "environ").write_bytes(b"HOME=/h\xff\0broken\0HOME=/second\0")
-    assert table(proc).look(12).environ() == {"HOME": "/h\udcff"}
+    assert table(proc).read_own(12).environ() == {"HOME": "/h\udcff"}
 
 
 def test_what_is_refused_is_unknown(proc):
     directory = proc.put(12, "x", ["x"])
     (directory / "fd").rmdir()
     (directory / "cmdline").unlink()
-    found = table(proc).look(12)
+    found = table(proc).read_own(12)
     assert found.argv() is found.environ() is found.cwd() is found.exe() is None
     assert found.open_files() is found.pid_namespace() is None
 
 
 def test_what_a_process_that_ended_would_say_is_unknown(proc):
     proc.put(12, "x", ["x"], cwd="/srv", fds={3: "/dev/null"})
-    found = table(proc).look(12)
+    found = table(proc).read_own(12)
     proc.end(12)
     assert found.argv() is found.cwd() is found.open_files() is found.real_uid() is None
 
@@ -167,7 +167,7 @@ def test_what_a_process_that_ended_would_say_is_unknown(proc):
 def test_open_files_are_known_by_the_file_that_is_open(proc, tmp_path):
     (tmp_path / "a").write_text("a")
     proc.put(12, "x", ["x"], fds={3: tmp_path / "a", 4: "socket:[7]", 5: "/gone (deleted)"})
-    files = {file.target: file for file in table(proc).look(12).open_files()}
+    files = {file.target: file for file in table(proc).read_own(12).open_files()}
     stat = (tmp_path / "a").stat()
     assert files[str(tmp_path / "a")].identity() == (stat.st_dev, stat.st_ino)
     assert files["socket:[7]"].identity() is None
@@ -177,7 +177,7 @@ def test_open_files_are_known_by_the_file_that_is_open(proc, tmp_path):
 def test_open_files_whose_links_are_refused_are_left_out(proc):
     proc.put(12, "x", ["x"], fds={3: "/dev/null"})
     proc.refuse(12)
-    assert list(table(proc).look(12).open_files()) == []
+    assert list(table(proc).read_own(12).open_files()) == []
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_open_files_whose_links_are_refused_are_left_out(proc):
 def test_open_files_say_whether_they_are_written(proc, flags, writable):
     proc.put(12, "x", ["x"])
     proc.open(12, 3, "/dev/null", flags)
-    (file,) = table(proc).look(12).open_files()
+    (file,) = table(proc).read_own(12).open_files()
     assert file.writable() is writable
 
 
@@ -213,7 +213,7 @@ def test_a_boot_time_that_wanders_by_a_second_is_not_followed(proc, monkeypatch)
 
 
 def test_the_real_table_has_this_process():
-    found = ProcessTable().look(os.getpid())
+    found = ProcessTable().read_own(os.getpid())
     assert found.cwd() == os.getcwd()
     assert found.layout is not None
     assert found.environ() is not None

@@ -232,8 +232,8 @@ def test_a_large_table_is_not_asked_twice(proc, resolver, monkeypatch):
 def test_a_listing_of_all_harnesses_is_one_scan(proc, resolver, monkeypatch):
     proc.put(5, "claude", ["claude"])
     scans = []
-    real = Resolver._look_at_all
-    monkeypatch.setattr(Resolver, "_look_at_all", lambda self: scans.append(1) or real(self))
+    real = Resolver._scan_processes
+    monkeypatch.setattr(Resolver, "_scan_processes", lambda self: scans.append(1) or real(self))
     for name in HARNESSES:
         resolver.agents(name)
     assert len(scans) == 1

@@ -13,7 +13,7 @@ from agents9core.inotify import Inotify
 from agents9core.memory import MemoryChat
 from agents9core.session import Session, Source
 from agents9core.store import Root
-from agents9core.watching import Watching
+from agents9core.watching import Watchers
 
 
 class Wakes:
@@ -48,8 +48,8 @@ def eventually(is_so):
 
 @pytest.fixture(autouse=True)
 def looks_are_quick(monkeypatch):
-    monkeypatch.setattr(watching, "LOOK_SECONDS", 0.2)
-    monkeypatch.setattr(watching, "POLL_SECONDS", 0.05)
+    monkeypatch.setattr(watching, "POLL_SECONDS", 0.2)
+    monkeypatch.setattr(watching, "POLL_SECONDS_WITHOUT_INOTIFY", 0.05)
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def kind(request, monkeypatch):
 def watch():
     """Follows handles, and leaves them at the end; then nothing may be left."""
     descriptors = len(os.listdir("/proc/self/fd"))
-    made = Watching()
+    made = Watchers()
     ends = []
 
     def follow(session, wake, key="seat", **more):
@@ -224,7 +224,7 @@ def test_events_that_were_lost_wake_everybody(watch, file, monkeypatch):
 
 
 def test_a_look_that_fails_ends_nothing(watch, file, monkeypatch, caplog):
-    monkeypatch.setattr(watching, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(watching, "POLL_SECONDS", 0.05)
     watch(lambda: session_of(file), wakes := Wakes())
     trouble = [RuntimeError("of the test")]
 

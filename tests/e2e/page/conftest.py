@@ -89,7 +89,7 @@ def watched() -> Watched:
 
 
 @pytest.fixture
-def look(browser, server, watched) -> Iterator[Look]:
+def known(browser, server, watched) -> Iterator[Look]:
     with looking(browser, server, watched) as look:
         yield look
 
