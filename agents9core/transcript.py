@@ -35,7 +35,7 @@ from agents9core.session import Session, Source
 from agents9core.standing import SnapshotCache
 from agents9core.statx import MOVES, FileStat, moves, statx
 from agents9core.store import Descriptor, Root
-from agents9core.witness import Verdict, Witness
+from agents9core.witness import Change, Fingerprint
 from agents9core.zst import LARGEST
 
 BUDGET_BYTES = 64 << 20
@@ -73,7 +73,7 @@ class _Progress:
     """How far one file was read."""
 
     def __init__(self) -> None:
-        self.witness = Witness()
+        self.fingerprint = Fingerprint()
         self.scanner = LineScanner()
         self.tail_tried = 0
         """Where the file ended when its last line, without a newline, was tried for a whole object."""
@@ -106,11 +106,13 @@ class Transcript:
         if not self._progress:
             self._progress = [_Progress() for _ in files]
         for file, progress in zip(files, self._progress, strict=False):
-            if progress.witness.verdict(file.fd, file.stat) is Verdict.OTHER or _base_grew(file, progress):
+            if progress.fingerprint.compare(file.fd, file.stat) is Change.REPLACED or _base_grew(
+                file, progress
+            ):
                 self._begin_again()
                 return
             if self.index is None or progress.scanner.scanned >= file.end:
-                progress.witness.note(file.stat, checked_ns)
+                progress.fingerprint.accept(file.stat, checked_ns)
 
     def scan(
         self, files: list[OpenSource], checked_ns: int, read: Read, missing_base: str | None
@@ -127,7 +129,7 @@ class Transcript:
                     self._progress.append(_Progress())
                     index.begin_file()
                 _read_new_lines(file, self._progress[number], base, index)
-                self._progress[number].witness.note(file.stat, checked_ns)
+                self._progress[number].fingerprint.accept(file.stat, checked_ns)
                 base += file.end
         except BaseException:
             self.index = None  # what was read of the chunk is not all indexed: begin again next time
@@ -161,7 +163,7 @@ class Transcript:
         if any(file.inflated for file in files):
             return False
         pairs = zip(files, self._progress, strict=False)
-        return all(progress.witness.is_settled(file.stat) for file, progress in pairs)
+        return all(progress.fingerprint.is_conclusive(file.stat) for file, progress in pairs)
 
     def _begin_again(self) -> None:
         self.generation += 1
@@ -172,7 +174,7 @@ class Transcript:
 
 def _base_grew(file: OpenSource, progress: _Progress) -> bool:
     """Whether a file whose bytes were all there has more of them now, in the midst of the transcript."""
-    seen = progress.witness.seen
+    seen = progress.fingerprint.seen
     return file.limit is not None and seen is not None and seen.size < file.end
 
 
@@ -188,9 +190,9 @@ def _read_new_lines(file: OpenSource, progress: _Progress, base: int, index: Cha
         if not data:
             return
         if not start:
-            progress.witness.begin_at(index.read.slot_bytes(data))
+            progress.fingerprint.begin_at(index.read.slot_bytes(data))
         spans = scanner.feed(data)
-        progress.witness.cover(data)
+        progress.fingerprint.update(data)
         if spans and spans[0][0] < 0:
             begin, end = spans.pop(0)
             _take_long_line(file, (start + begin, start + end), base, index)

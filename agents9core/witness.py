@@ -17,46 +17,47 @@ RACY_NS = 20_000_000
 _CHUNK = 1 << 20
 
 
-class Verdict(Enum):
+class Change(Enum):
     """What a look found."""
 
     SAME = auto()
     GREW = auto()
-    OTHER = auto()
+    REPLACED = auto()
     """Shrunk, born anew, or rewritten in place: another transcript."""
 
 
-class Witness:
+class Fingerprint:
     """What was seen of one file."""
 
     def __init__(self) -> None:
         self.seen: FileStat | None = None
-        self._looked_ns = 0
+        self._checked_ns = 0
         self._covered = self._begin = 0
         self._head = self._tail = b""
         self._running = xxhash.xxh3_64()
 
-    def verdict(self, fd: int, stat: FileStat) -> Verdict:
+    def compare(self, fd: int, stat: FileStat) -> Change:
         """Compare the open file with what was covered of it. Raises OSError."""
         seen = self.seen
         if seen is None:
-            return Verdict.GREW
+            return Change.GREW
         if stat.identity != seen.identity or stat.size < seen.size:
-            return Verdict.OTHER
+            return Change.REPLACED
         unmoved = (stat.size, stat.mtime_ns, stat.ctime_ns) == (seen.size, seen.mtime_ns, seen.ctime_ns)
-        if unmoved and self._looked_ns - stat.ctime_ns > RACY_NS:
-            return Verdict.SAME
-        if not self._edges_hold(fd):
-            return Verdict.OTHER
+        if unmoved and self._checked_ns - stat.ctime_ns > RACY_NS:
+            return Change.SAME
+        if not self._edges_are_equal(fd):
+            return Change.REPLACED
         if stat.size > seen.size:
-            return Verdict.GREW
-        return Verdict.SAME if unmoved or self._is_equal(fd) else Verdict.OTHER
+            return Change.GREW
+        return Change.SAME if unmoved or self._is_equal(fd) else Change.REPLACED
 
     def begin_at(self, begin: int) -> None:
-        """Leave the first *begin* bytes of the file out: they may be rewritten. To be said before `cover`."""
+        """Leave the first *begin* bytes of the file out: they may be rewritten. To be said before
+        `update`."""
         self._begin = begin
 
-    def cover(self, data: bytes) -> None:
+    def update(self, data: bytes) -> None:
         """Take the next bytes of the file into the fingerprints."""
         counted = data[max(0, self._begin - self._covered) :]
         self._covered += len(data)
@@ -64,16 +65,16 @@ class Witness:
         self._head += counted[: _EDGE - len(self._head)]
         self._tail = (self._tail + counted[-_EDGE:])[-_EDGE:]
 
-    def note(self, stat: FileStat, checked_ns: int) -> None:
+    def accept(self, stat: FileStat, checked_ns: int) -> None:
         """Remember a look that was not OTHER. *checked_ns*: the clock just before it."""
         self.seen = stat
-        self._looked_ns = checked_ns
+        self._checked_ns = checked_ns
 
-    def is_settled(self, stat: FileStat) -> bool:
+    def is_conclusive(self, stat: FileStat) -> bool:
         """Whether *stat* is the last look, so long after the last write that an equal one is SAME."""
-        return stat is self.seen and self._looked_ns - stat.ctime_ns > RACY_NS
+        return stat is self.seen and self._checked_ns - stat.ctime_ns > RACY_NS
 
-    def _edges_hold(self, fd: int) -> bool:
+    def _edges_are_equal(self, fd: int) -> bool:
         """Whether the first and last bytes that were covered still stand."""
         size = len(self._head)
         head = os.pread(fd, size, self._begin)

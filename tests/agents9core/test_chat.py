@@ -19,7 +19,7 @@ from agents9core.seat import PinnedTranscript, Reading, SessionHandle, TreeConte
 from agents9core.session import Session, Source
 from agents9core.store import Root
 from agents9core.transcript import Transcripts
-from agents9core.witness import Verdict
+from agents9core.witness import Change
 from tests.agents9core.chatlines import line
 
 
@@ -510,7 +510,7 @@ def unseen(handle, monkeypatch):
     """Rewrite the transcript behind the server's back."""
 
     def rewrite(data):
-        monkeypatch.setattr("agents9core.witness.Witness.verdict", lambda *_: Verdict.SAME)
+        monkeypatch.setattr("agents9core.witness.Fingerprint.compare", lambda *_: Change.SAME)
         handle.path.write_bytes(data)
 
     return rewrite
