@@ -19,7 +19,7 @@ from agents9core.transcript import TranscriptSnapshot
 AGENT = frozenset({leaf.name for leaf in LEAVES} | {"transcript", "chat", "chat.md", "agents", "threads"})
 THREAD = frozenset({"title", "cwd", "status", "transcript", "chat", "chat.md"})
 SUBAGENT = frozenset({"model", "transcript", "chat", "chat.md"})
-KEPT = frozenset({"title", "cwd", "model", "started", "transcript", "chat", "chat.md", "agents"})
+STORED = frozenset({"title", "cwd", "model", "started", "transcript", "chat", "chat.md", "agents"})
 """What the directory of each kind of handle may have."""
 
 

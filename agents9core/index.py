@@ -24,8 +24,8 @@ _MESSAGE_BYTES = 50
 _UID_BYTES = 100
 _PIECE_BYTES = 150
 _OWN_BYTES = 1500
-_SKIPS_KEPT = 1000
-_CHAINS_KEPT = 1000
+_MAX_SKIPS = 1000
+_MAX_CHAINS = 1000
 _FACT = 4096
 """Characters of a fact that are kept: no file of one shows more."""
 
@@ -145,7 +145,7 @@ class ChatIndex:
     def skip(self, at: int) -> None:
         """Count a line that is not read."""
         self.skipped += 1
-        if len(self.skipped_at) < _SKIPS_KEPT:
+        if len(self.skipped_at) < _MAX_SKIPS:
             self.skipped_at.append(at)
 
     def place(self, id_: int) -> MessageLocation:
@@ -211,7 +211,7 @@ class ChatIndex:
                 starts_at = self._starts_at = record.starts_at or 0
             if record is NOTHING or (record.ordinal is not None and 0 <= record.ordinal < starts_at):
                 continue
-            if record.begins is not None and len(self.chains) < _CHAINS_KEPT:
+            if record.begins is not None and len(self.chains) < _MAX_CHAINS:
                 self.chains[record.begins] = None
             if record.uid is not None:
                 uid = hash(record.uid)

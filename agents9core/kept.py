@@ -1,4 +1,4 @@
-"""The sessions that the harnesses' stores keep, of agents that run and of those that have ended.
+"""The sessions in the harnesses' stores, of agents that run and of those that have ended.
 
 A session is known by its id. Where several homes of a harness keep one of the same id, the first home's
 counts. What the stores hold is looked at anew for each listing; a single session is looked for by itself.
@@ -10,20 +10,20 @@ import time
 from collections.abc import Mapping
 
 from agents9core.errors import Gone, TreeError
-from agents9core.remembered import Remembered
+from agents9core.remembered import LRU
 from agents9core.resolver import REUSE_SECONDS, Resolver
 from agents9core.session import Session, Source
 
 log = logging.getLogger(__name__)
 
 
-class KeptSessions:
+class StoredSessions:
     """Finds sessions in the stores. May be used from several threads."""
 
     def __init__(self, resolver: Resolver) -> None:
         self._resolver = resolver
         self._lock = threading.Lock()
-        self._answers: Remembered[tuple[str, str], tuple[float, Session]] = Remembered()
+        self._answers: LRU[tuple[str, str], tuple[float, Session]] = LRU()
 
     def all(self, harness: str) -> Mapping[str, Source]:
         """Return every session of a harness by its id, with the file that grows, or that grew last.
@@ -32,7 +32,7 @@ class KeptSessions:
         """
         found: dict[str, Source] = {}
         for home in self._resolver.homes(harness):
-            found = {**self._kept(harness, home), **found}
+            found = {**self._stored(harness, home), **found}
         return found
 
     def session(self, harness: str, id: str) -> Session:
@@ -43,7 +43,7 @@ class KeptSessions:
         if known and asked - known[0] < REUSE_SECONDS:
             return known[1]
         for home in self._resolver.homes(harness):
-            if session := self._kept_session(harness, home, id):
+            if session := self._stored_session(harness, home, id):
                 with self._lock:
                     self._answers[harness, id] = (asked, session)
                 return session
@@ -59,31 +59,31 @@ class KeptSessions:
         """Return the subagents that a session has started, by a name that never changes."""
         return self._resolver.finder(harness).subagents(session)
 
-    def is_running(self, harness: str, kept: Session) -> bool:
+    def is_running(self, harness: str, stored: Session) -> bool:
         """Whether an agent that runs now is in this session, or has it open."""
         for agent in self._resolver.agents(harness):
             try:
                 session = self._resolver.session(agent)
             except Gone:
                 continue
-            if any(_is_same(one, kept) for one in (session, *session.threads)):
+            if any(_is_same(one, stored) for one in (session, *session.threads)):
                 return True
         return False
 
     # A fault of a finder costs its answer, and nothing else.
 
-    def _kept(self, harness: str, home: str) -> Mapping[str, Source]:
+    def _stored(self, harness: str, home: str) -> Mapping[str, Source]:
         try:
-            return self._resolver.finder(harness).kept(home)
+            return self._resolver.finder(harness).stored(home)
         except TreeError:
             raise
         except Exception:
             log.exception("%s: the sessions in %s cannot be listed", harness, home)
             return {}
 
-    def _kept_session(self, harness: str, home: str, id: str) -> Session | None:
+    def _stored_session(self, harness: str, home: str, id: str) -> Session | None:
         try:
-            return self._resolver.finder(harness).kept_session(home, id)
+            return self._resolver.finder(harness).stored_session(home, id)
         except TreeError:
             raise
         except Exception:
@@ -91,7 +91,7 @@ class KeptSessions:
             return None
 
 
-def _is_same(session: Session, kept: Session) -> bool:
+def _is_same(session: Session, stored: Session) -> bool:
     """Whether an agent's session is the kept one: of this id, and not in another home's file."""
-    files = session.sources[-1:], kept.sources[-1:]
-    return session.id == kept.id and (files[0] == files[1] or not all(files))
+    files = session.sources[-1:], stored.sources[-1:]
+    return session.id == stored.id and (files[0] == files[1] or not all(files))

@@ -1,11 +1,11 @@
-"""`sessions/`: what the harnesses' stores keep, of agents that run and of those that have ended."""
+"""`sessions/`: what the harnesses' stores hold, of agents that run and of those that have ended."""
 
 from contextlib import suppress
 
 from agents9core.chat import version_of
 from agents9core.entry import SessionDirectory
 from agents9core.errors import Gone, NotFound
-from agents9core.kept import KeptSessions
+from agents9core.kept import StoredSessions
 from agents9core.node import Node, Row, Stat
 from agents9core.nodes import ScannedDirectory
 from agents9core.seat import TreeContext
@@ -14,32 +14,32 @@ from agents9core.session import Source
 from agents9core.store import NOT_THERE
 
 
-class KeptHarnessDirectory(ScannedDirectory):
+class StoredHarnessDirectory(ScannedDirectory):
     """`sessions/<harness>/`: the sessions that its stores keep, a directory an id."""
 
     stat_seconds = 5.0
 
-    def __init__(self, name: str, context: TreeContext, kept: KeptSessions) -> None:
+    def __init__(self, name: str, context: TreeContext, stored: StoredSessions) -> None:
         super().__init__(name, context.numbers.block("sessions", name))
         self._context = context
-        self._kept = kept
+        self._stored = stored
 
     def walk(self, name: str) -> Node:
         try:
-            return KeptDirectory(name, StoredHandle(self._context, self._kept, self.name, name))
+            return StoredSessionDirectory(name, StoredHandle(self._context, self._stored, self.name, name))
         except Gone as error:
             raise NotFound(name) from error
 
     def rows(self) -> list[Row]:
         rows = []
-        for id, source in sorted(self._kept.all(self.name).items()):
+        for id, source in sorted(self._stored.all(self.name).items()):
             with suppress(Gone):
                 rows.append(Row(id, _stat(self._context, StoredHandle.key_of(self.name, id), source)))
         return rows
 
 
-class KeptDirectory(SessionDirectory):
-    """A session that a store keeps. Its look is that of its file, so that thousands are listed at once."""
+class StoredSessionDirectory(SessionDirectory):
+    """A session in a store. Its look is that of its file, so that thousands are listed at once."""
 
     def __init__(self, name: str, handle: StoredHandle) -> None:
         super().__init__(name, handle)

@@ -350,7 +350,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 _USUAL = re.compile("(?:19[7-9][0-9]|20[0-9]{2})-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{3}Z")
-_MINUTES_KEPT = 1000
+_MAX_MINUTES = 1000
 _minutes: dict[str, int] = {}
 _seconds: dict[str, int] = {}
 _milliseconds: dict[str, int] = {}
@@ -386,7 +386,7 @@ def _parsed_ns(stamp: str) -> int | None:
 
 
 def _remember(stamp: str, nanoseconds: int) -> None:
-    if len(_minutes) >= _MINUTES_KEPT:
+    if len(_minutes) >= _MAX_MINUTES:
         _minutes.clear()
     second, millisecond = int(stamp[17:19]) * 1_000_000_000, int(stamp[20:23]) * 1_000_000
     _minutes[stamp[:17]] = nanoseconds - second - millisecond

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
 _MOST = 4096
-LATELY_SECONDS = 10.0
+TTL_SECONDS = 10.0
 """How long the place of a thing serves: thousands may be read in a row."""
 _MOST_PLACES = 1 << 14
 
@@ -15,26 +15,26 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
-class Remembered(OrderedDict[Key, Value]):
+class LRU(OrderedDict[Key, Value]):
     """A dictionary that forgets what was put in longest ago. Not for several threads at once."""
 
     def __init__(self, most: int = _MOST) -> None:
         super().__init__()
-        self._most = most
+        self._limit = most
 
     def __setitem__(self, key: Key, value: Value) -> None:
         super().__setitem__(key, value)
         self.move_to_end(key)
-        if len(self) > self._most:
+        if len(self) > self._limit:
             self.popitem(last=False)
 
 
-class Lately(Generic[Key, Value]):
+class TTLCache(Generic[Key, Value]):
     """Where things were found lately, and need not be sought again. May be used from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._found: Remembered[Key, tuple[float, Value]] = Remembered(_MOST_PLACES)
+        self._found: LRU[Key, tuple[float, Value]] = LRU(_MOST_PLACES)
 
     def put(self, found: Mapping[Key, Value]) -> None:
         """Remember what was just found."""
@@ -49,7 +49,7 @@ class Lately(Generic[Key, Value]):
         """Return where a thing was found lately, if it still *is_there*, else where *seek* finds it."""
         with self._lock:
             known = self._found.get(key)
-        if known and time.monotonic() - known[0] < LATELY_SECONDS and is_there(known[1]):
+        if known and time.monotonic() - known[0] < TTL_SECONDS and is_there(known[1]):
             return known[1]
         place = seek()
         if place is not None:
@@ -63,7 +63,7 @@ class Expiring(Generic[Key, Value]):
     def __init__(self, seconds: float, most: int) -> None:
         self._seconds = seconds
         self._lock = threading.Lock()
-        self._values: Remembered[Key, tuple[float, Value]] = Remembered(most)
+        self._values: LRU[Key, tuple[float, Value]] = LRU(most)
 
     def get(self, key: Key) -> Value | None:
         """Return the value, None where there is none or its time is over."""

@@ -23,7 +23,7 @@ from agents9core.errors import Gone, NotFound, TreeError
 from agents9core.harness import HARNESSES, Finder, Harness, Prover
 from agents9core.process import Process, ProcessTable
 from agents9core.proofs import Proofs
-from agents9core.remembered import Remembered
+from agents9core.remembered import LRU
 from agents9core.session import Session
 
 REUSE_SECONDS = 0.05
@@ -105,7 +105,7 @@ class Resolver:
         """The agent that a pid was when it was last answered for."""
         self._said_missing: set[str] = set()
         self._remembering = threading.Lock()
-        self._homes: dict[str, Remembered[str, None]] = {name: Remembered(_MOST_HOMES) for name in HARNESSES}
+        self._homes: dict[str, LRU[str, None]] = {name: LRU(_MOST_HOMES) for name in HARNESSES}
         """The homes of the processes that were resolved: what they wrote stays when they have ended."""
 
     def root(self, harness: str) -> str:
@@ -184,7 +184,7 @@ class Resolver:
             return Examination(pid, why=_unknown(process))
         if self._is_homeless(name, process):
             return Examination(pid, name, why=f"there is no {self.root(name)}")
-        kept = self._kept(HARNESSES[name], process)
+        kept = self._sessions_home(HARNESSES[name], process)
         try:
             session = self._answer(_agent(name, process), process)
         except Gone:
@@ -264,7 +264,7 @@ class Resolver:
         given = self.roots.get(harness.name)
         return given if given and not harness.writes_below(process, usual) else usual
 
-    def _kept(self, harness: Harness, process: Process) -> str:
+    def _sessions_home(self, harness: Harness, process: Process) -> str:
         """Return where a process keeps its sessions."""
         return harness.homes(process, self._home(harness, process))[0]
 
@@ -343,7 +343,7 @@ class Resolver:
         path = self.roots.get(harness)
         if path is None or os.path.isdir(path):
             return False
-        kept = self._kept(HARNESSES[harness], process)
+        kept = self._sessions_home(HARNESSES[harness], process)
         return kept == path or kept.startswith(f"{path}/")
 
     def _say_missing(self, harness: str, path: str) -> None:

@@ -1,12 +1,12 @@
-"""The handles of the tree: a process that is an agent, and a session that a store keeps."""
+"""The handles of the tree: a process that is an agent, and a session in a store."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 
-from agents9core.entry import AGENT, KEPT, SUBAGENT, THREAD, ChildHandle
+from agents9core.entry import AGENT, STORED, SUBAGENT, THREAD, ChildHandle
 from agents9core.errors import Gone
 from agents9core.harness import HARNESSES, Harness
-from agents9core.kept import KeptSessions
+from agents9core.kept import StoredSessions
 from agents9core.resolver import Agent, Resolver
 from agents9core.seat import Children, Reading, SessionHandle, TreeContext
 from agents9core.session import Session, side_chain
@@ -90,15 +90,15 @@ class AgentHandle(_HarnessHandle):
 
 
 class StoredHandle(_HarnessHandle):
-    """A session that a store keeps, by its id, whoever is in it."""
+    """A session in a store, by its id, whoever is in it."""
 
-    shows = KEPT
+    shows = STORED
 
-    def __init__(self, context: TreeContext, kept: KeptSessions, harness: str, id: str) -> None:
+    def __init__(self, context: TreeContext, stored: StoredSessions, harness: str, id: str) -> None:
         """Raises Gone where there is no such session."""
         super().__init__(context, HARNESSES[harness])
         self.key = self.key_of(harness, id)
-        self._kept = kept
+        self._stored = stored
         self._id = id
         self.started_ns = self.session().started_ns
 
@@ -108,13 +108,13 @@ class StoredHandle(_HarnessHandle):
         return ("kept", harness, id)
 
     def session(self) -> Session:
-        return self._kept.session(self._harness.name, self._id)
+        return self._stored.session(self._harness.name, self._id)
 
     def reusable_until(self) -> float:
-        return self._kept.reusable_until(self._harness.name, self._id)
+        return self._stored.reusable_until(self._harness.name, self._id)
 
     def has_ended(self) -> bool:
-        return not self._kept.is_running(self._harness.name, self.session())
+        return not self._stored.is_running(self._harness.name, self.session())
 
     def fresh_snapshot(self, scan: bool) -> TranscriptSnapshot:
         snapshot = super().fresh_snapshot(scan)
@@ -123,4 +123,4 @@ class StoredHandle(_HarnessHandle):
         return snapshot
 
     def _subagents(self) -> Mapping[str, Session]:
-        return self._kept.subagents(self._harness.name, self.session())
+        return self._stored.subagents(self._harness.name, self.session())

@@ -31,8 +31,8 @@ from agents9core.entry import SessionDirectory
 from agents9core.errors import NotFound
 from agents9core.harness import HARNESSES
 from agents9core.identity import PathNumbers
-from agents9core.kept import KeptSessions
-from agents9core.kept_nodes import KeptHarnessDirectory
+from agents9core.kept import StoredSessions
+from agents9core.kept_nodes import StoredHarnessDirectory
 from agents9core.mirror import MirrorDirectory, MirroredStore
 from agents9core.node import Directory, Node, Row
 from agents9core.nodes import FixedDirectory, ScannedDirectory, TextFile, present
@@ -106,8 +106,8 @@ def build_tree(resolver: Resolver) -> Directory:
     files = [TextFile(name, text, numbers.block("top", name), now_ns) for name, text in texts]
     harnesses = [HarnessDirectory(name, context, resolver) for name in HARNESSES]
     active = FixedDirectory("active", numbers.block("active"), harnesses)
-    kept = KeptSessions(resolver)
-    kept_sessions = [KeptHarnessDirectory(name, context, kept) for name in HARNESSES]
+    stored = StoredSessions(resolver)
+    kept_sessions = [StoredHarnessDirectory(name, context, stored) for name in HARNESSES]
     sessions = FixedDirectory("sessions", numbers.block("sessions"), kept_sessions)
     mirrors = [
         MirrorDirectory(name, MirroredStore(name, harness.stores, partial(resolver.homes, name), numbers))

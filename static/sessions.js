@@ -1,4 +1,4 @@
-// Sessions that are kept, of agents that run and of those that do not: the newest first, some at a time, and only when somebody unfolds them.
+// Stored sessions, of agents that run and of those that do not: the newest first, some at a time, and only when somebody unfolds them.
 
 import { ageOf } from "./ages.js";
 import { element, sayShort } from "./elements.js";
@@ -8,7 +8,7 @@ import { number } from "./words.js";
 const AT_ONCE = 30;
 const FACTS = ["title", "cwd", "model"];
 
-/** Add the sessions that are kept to *main*, where the tree has them. */
+/** Add the stored sessions to *main*, where the tree has them. */
 export async function addSessions(main) {
   const harnesses = (await orNothing(list("/sessions/")).catch(() => [])).filter(({ type }) => type === "directory");
   if (!harnesses.length) return;

@@ -4,7 +4,7 @@ import json
 import threading
 import time
 
-from agents9core.kept_nodes import KeptHarnessDirectory
+from agents9core.kept_nodes import StoredHarnessDirectory
 from agents9core.memory import MemoryChat, MemoryDirectory, MemoryFile
 from agents9core.resolver import Resolver
 from agents9core.tree import HarnessDirectory, build_tree
@@ -103,7 +103,7 @@ def test_the_doors_agree_while_both_chats_grow(tmp_path, monkeypatch):
     with Talk(machine):
         first, last = check_growing_tree(root)
         assert last > first
-    for listing in (HarnessDirectory, KeptHarnessDirectory):
+    for listing in (HarnessDirectory, StoredHarnessDirectory):
         # What a walk passes through is as new as what it ends at.
         monkeypatch.setattr(listing, "stat_seconds", -1)
     assert check_tree(root) > 30

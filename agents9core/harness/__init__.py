@@ -41,14 +41,14 @@ class Finder(Protocol):
     def subagents(self, session: Session) -> Mapping[str, Session]:
         """Return the subagents that a session has started, by a name that never changes."""
 
-    def kept(self, home: str) -> Mapping[str, Source]:
-        """Return the sessions that a home keeps by their ids, each with the file that grew last.
+    def stored(self, home: str) -> Mapping[str, Source]:
+        """Return the sessions stored in a home by their ids, each with the file that grew last.
 
         No subagent's.
         """
 
-    def kept_session(self, home: str, id: str) -> Session | None:
-        """Return a session that a home keeps; None where it keeps none of this id. *id* may be anything."""
+    def stored_session(self, home: str, id: str) -> Session | None:
+        """Return a session stored in a home; None where it keeps none of this id. *id* may be anything."""
 
 
 @runtime_checkable
@@ -89,10 +89,10 @@ class NoFinder:
     def subagents(self, session: Session) -> Mapping[str, Session]:
         return {}
 
-    def kept(self, home: str) -> Mapping[str, Source]:
+    def stored(self, home: str) -> Mapping[str, Source]:
         return {}
 
-    def kept_session(self, home: str, id: str) -> None:
+    def stored_session(self, home: str, id: str) -> None:
         return None
 
 

@@ -16,11 +16,11 @@ from agents9core.errors import Denied, TreeError
 from agents9core.harness import node
 from agents9core.harness.claude_agents import Subagents
 from agents9core.harness.claude_argv import ClaudeCommand, parse_argv
-from agents9core.harness.claude_kept import SESSION_ID, ClaudeHead, ClaudeHeadCache, is_session, kept
+from agents9core.harness.claude_kept import SESSION_ID, ClaudeHead, ClaudeHeadCache, is_session, stored_paths
 from agents9core.harness.claude_places import Places
 from agents9core.harness.programs import is_other, plain
 from agents9core.process import Process, ProcessTable
-from agents9core.remembered import Remembered
+from agents9core.remembered import LRU
 from agents9core.session import Session, Source
 from agents9core.store import NOT_THERE, Root, parse_object, text_of
 
@@ -92,7 +92,7 @@ class Claude:
         self._machine = _machine_id()
         self._lock = threading.Lock()
         self._places = Places()
-        self._shapes: Remembered[tuple[int, int, bytes | None], _Shape] = Remembered()
+        self._shapes: LRU[tuple[int, int, bytes | None], _Shape] = LRU()
         self._heads = ClaudeHeadCache()
         self.subagents = Subagents().of
 
@@ -121,15 +121,15 @@ class Claude:
         found = (name.removesuffix(".json") for name in names if name.endswith(".json"))
         return {int(pid) for pid in found if pid.isascii() and pid.isdigit()}.intersection(pids)
 
-    def kept(self, home: str) -> dict[str, Source]:
+    def stored(self, home: str) -> dict[str, Source]:
         """Return the sessions below `projects` by id; of one that lies in several places, the newest."""
         root = Root(os.path.join(home, "projects"))
-        found = kept(root)
+        found = stored_paths(root)
         self._places.put(root, found)
         places = {id: self._newest(root, tuple(paths)) for id, paths in found.items()}
         return {id: Source(root, place) for id, place in places.items() if place is not None}
 
-    def kept_session(self, home: str, id: str) -> Session | None:
+    def stored_session(self, home: str, id: str) -> Session | None:
         """Return a session by its id, whoever is in it."""
         root = Root(os.path.join(home, "projects"))
         place = self._places.of(root, id) if is_session(id) else None

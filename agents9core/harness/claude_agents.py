@@ -10,7 +10,7 @@ import re
 import threading
 
 from agents9core.errors import TreeError
-from agents9core.remembered import Remembered
+from agents9core.remembered import LRU
 from agents9core.session import Session, Source
 from agents9core.store import Root, parse_object, text_of
 
@@ -25,7 +25,7 @@ class Subagents:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._owners: Remembered[tuple[str, Path, object], str] = Remembered()
+        self._owners: LRU[tuple[str, Path, object], str] = LRU()
 
     def of(self, session: Session) -> dict[str, Session]:
         """Return the subagents of a session, by an id that never changes."""

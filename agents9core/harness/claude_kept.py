@@ -11,7 +11,7 @@ import msgspec
 
 from agents9core.lenient import decoder
 from agents9core.record import time_ns
-from agents9core.remembered import Remembered
+from agents9core.remembered import LRU
 from agents9core.session import Source
 from agents9core.statx import FileStat
 from agents9core.store import Root, read_at
@@ -43,7 +43,7 @@ def is_session(id: str) -> bool:
     return SESSION_ID.fullmatch(id) is not None and not id.startswith(_SUBAGENT)
 
 
-def kept(root: Root) -> dict[str, list[tuple[str, str]]]:
+def stored_paths(root: Root) -> dict[str, list[tuple[str, str]]]:
     """Return where the sessions below `projects` lie, by id."""
     found: dict[str, list[tuple[str, str]]] = {}
     for project in root.names():
@@ -59,7 +59,7 @@ class ClaudeHeadCache:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: Remembered[tuple[str, tuple[str, ...]], tuple[FileStat, ClaudeHead]] = Remembered()
+        self._known: LRU[tuple[str, tuple[str, ...]], tuple[FileStat, ClaudeHead]] = LRU()
 
     def read(self, source: Source) -> ClaudeHead:
         """Return what a transcript begins with. Raises as Root.open does."""

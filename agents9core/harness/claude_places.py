@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from agents9core.errors import Denied, TreeError
-from agents9core.remembered import Remembered
+from agents9core.remembered import LRU
 from agents9core.statx import FileStat
 from agents9core.store import NOT_THERE, Root, read_at
 
@@ -47,9 +47,9 @@ class Places:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._looks: Remembered[str, _ClaudePlacesLook] = Remembered()
-        self._known: Remembered[tuple[str, str], tuple[int, tuple[Place, ...]]] = Remembered(1 << 14)
-        self._spoken: Remembered[tuple[str, Place], object] = Remembered(1 << 14)
+        self._looks: LRU[str, _ClaudePlacesLook] = LRU()
+        self._known: LRU[tuple[str, str], tuple[int, tuple[Place, ...]]] = LRU(1 << 14)
+        self._spoken: LRU[tuple[str, Place], object] = LRU(1 << 14)
         """Files that hold messages, by what they are: they do so for good."""
 
     def of(self, root: Root, id: str, cwds: Iterable[str] = ()) -> Place | None:

@@ -20,7 +20,7 @@ from agents9core.harness.rollout import Rollout, Rollouts, born_ms, exists, pars
 from agents9core.harness.threads import Key, OpenThreads, Thread, Tui, assign, choose, why_none
 from agents9core.lock import Locks, read_locks
 from agents9core.process import OpenDescriptor, Process, ProcessTable, without_deleted
-from agents9core.remembered import Lately, Remembered
+from agents9core.remembered import LRU, TTLCache
 from agents9core.session import Session, Source
 from agents9core.store import Root
 
@@ -111,12 +111,12 @@ class Codex:
     def __init__(self, table: ProcessTable) -> None:
         self._table = table
         self._lock = threading.Lock()
-        self._homes: Remembered[str, Home] = Remembered()
+        self._homes: LRU[str, Home] = LRU()
         self._turns = Turns()
-        self._scans: Remembered[str, _DaemonScan] = Remembered()
-        self._kept: Lately[tuple[str, str], _Kept] = Lately()
-        self._subagent_names: Remembered[tuple[str, str], dict[str, str]] = Remembered()
-        self._subagents: Remembered[tuple[str, str], tuple[float, dict[str, Session]]] = Remembered()
+        self._scans: LRU[str, _DaemonScan] = LRU()
+        self._stored: TTLCache[tuple[str, str], _Kept] = TTLCache()
+        self._subagent_names: LRU[tuple[str, str], dict[str, str]] = LRU()
+        self._subagents: LRU[tuple[str, str], tuple[float, dict[str, Session]]] = LRU()
 
     def resolve(self, process: Process, home: str, peers: Peers) -> Session | None:
         """Return the session of a process; of the shared daemon only its threads.
@@ -171,21 +171,21 @@ class Codex:
                 self._subagents[key] = (now, known)
         return known
 
-    def kept(self, home: str) -> dict[str, Source]:
+    def stored(self, home: str) -> dict[str, Source]:
         """Return the threads that somebody started, by id, each with its newest file."""
         rollouts = self._home(home).rollouts
         recent = rollouts.recent()
         threads = rollouts.threads()
-        self._kept.put({(home, id): _Kept(rollout, recent) for id, rollout in threads.items()})
+        self._stored.put({(home, id): _Kept(rollout, recent) for id, rollout in threads.items()})
         return {id: Source(rollout.root, rollout.path) for id, rollout in threads.items()}
 
-    def kept_session(self, home: str, id: str) -> Session | None:
+    def stored_session(self, home: str, id: str) -> Session | None:
         """Return a thread by its id, whoever has it open."""
         place = self._home(home)
         if parse_uuid(id) != id:
             return None
         recent = place.rollouts.recent()
-        known = self._kept.find(
+        known = self._stored.find(
             (home, id),
             lambda kept: kept.recent == recent and exists(kept.rollout),
             lambda: _newest(place.rollouts, id, recent),

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from agents9core.errors import TreeError
 from agents9core.harness.rollout import Rollout
 from agents9core.record import time_ns
-from agents9core.remembered import Remembered
+from agents9core.remembered import LRU
 from agents9core.store import parse_object, text_of
 
 _TURN = re.compile(rb'"type"\s*:\s*"(?:turn_context|task_started|turn_started)"')
@@ -32,7 +32,7 @@ class Turns:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: Remembered[tuple[str, tuple[str, ...]], _KnownTurn] = Remembered()
+        self._known: LRU[tuple[str, tuple[str, ...]], _KnownTurn] = LRU()
 
     def last_ns(self, rollout: Rollout) -> int:
         """Return when the last turn of a file began, in nanoseconds since 1970; 0: none did, or it cannot be

@@ -19,7 +19,7 @@ from agents9core.harness.programs import plain
 from agents9core.harness.threads import OpenThreads, Thread, choose
 from agents9core.lock import read_locks
 from agents9core.process import OpenDescriptor, Process, ProcessTable
-from agents9core.remembered import Remembered
+from agents9core.remembered import LRU
 from agents9core.session import Session, Source
 from agents9core.statx import FileStat
 from agents9core.store import Root, parse_object, text_of
@@ -125,7 +125,7 @@ class Dsh:
     def __init__(self, table: ProcessTable) -> None:
         self._table = table
         self._lock = threading.Lock()
-        self._headers: Remembered[tuple[str, object], DshHeader] = Remembered()
+        self._headers: LRU[tuple[str, object], DshHeader] = LRU()
 
     def resolve(self, process: Process, home: str, _peers: object = None) -> Session:
         """Return the session of a process; of several the one by codex's rule, and all as threads."""
@@ -149,27 +149,27 @@ class Dsh:
         """Return nothing: a subagent's session lies beside, and says in its first record whose it is."""
         return {}
 
-    def kept(self, home: str) -> dict[str, Source]:
+    def stored(self, home: str) -> dict[str, Source]:
         """Return the sessions in a home by the names of their directories, which are their ids escaped.
 
         Only those with a transcript.
         """
         found: dict[str, Source] = {}
         for id, place in _places(home):
-            one = self._kept(place)
+            one = self._stored(place)
             if one and one.path:
                 found.setdefault(id, Source(one.place.root, one.path))
         return found
 
-    def kept_session(self, home: str, id: str) -> Session | None:
+    def stored_session(self, home: str, id: str) -> Session | None:
         """Return a session by its id, whoever has it open."""
-        kept = (self._kept(place) for its, place in _places(home) if its == id)
+        kept = (self._stored(place) for its, place in _places(home) if its == id)
         one = next(filter(None, kept), None)
         if one is None:
             return None
         return _session(one)._replace(id=id, started_ns=one.header.started_ns if one.header else 0)
 
-    def _kept(self, place: DshSessionPath) -> Open | None:
+    def _stored(self, place: DshSessionPath) -> Open | None:
         path = place.transcript()
         one = self._looked("kept", place, path)[0] if path else None
         return one if one and one.path else None

@@ -120,11 +120,11 @@ class Hermes:
         """Return the sessions that were started for a task, by their ids. Raises Unavailable."""
         return dict(hermes_store.subagents(session))
 
-    def kept(self, home: str) -> Mapping[str, Source]:
+    def stored(self, home: str) -> Mapping[str, Source]:
         """Return the conversations in a home by the id of their last session. Raises Unavailable."""
         return hermes_store.kept(home)
 
-    def kept_session(self, home: str, id: str) -> Session | None:
+    def stored_session(self, home: str, id: str) -> Session | None:
         """Return a session by its id, or by that of one that it continues."""
         if not re.fullmatch(_SAFE_ID, id):
             return None

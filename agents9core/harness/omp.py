@@ -121,8 +121,8 @@ class Omp:
         self._table = table
         self._stored = StoredSessions(titled=True)
         self._scan = _OmpScan(float("-inf"), {}, {})
-        self.kept = self._stored.kept
-        self.kept_session = self._stored.kept_session
+        self.stored = self._stored.stored
+        self.stored_session = self._stored.stored_session
 
     def resolve(self, process: Process, home: str, peers: Peers) -> Session:
         """Return the session of a process."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from agents9core.errors import TreeError
 from agents9core.record import time_ns
-from agents9core.remembered import Remembered
+from agents9core.remembered import LRU
 from agents9core.statx import FileStat
 from agents9core.store import Root, parse_object, text_of
 
@@ -174,7 +174,7 @@ def dashed(path: str) -> str:
     return re.sub(r"[/\\:]", "-", path)
 
 
-def kept(home: str, id: str = "") -> dict[str, OmpTranscript]:
+def stored_transcripts(home: str, id: str = "") -> dict[str, OmpTranscript]:
     """Return the sessions in the stores of a home by the ids in their names, the newest of each.
 
     *id*: of the one that is looked for; "": all.
@@ -226,7 +226,7 @@ class OmpHeadCache:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: Remembered[OmpTranscript, tuple[FileStat, OmpHead]] = Remembered()
+        self._known: LRU[OmpTranscript, tuple[FileStat, OmpHead]] = LRU()
 
     def read(self, transcript: OmpTranscript) -> tuple[FileStat, OmpHead]:
         """Look at a transcript and its first lines. Raises as Root.open does, and OSError."""

@@ -3,9 +3,16 @@
 from collections.abc import Iterable, Iterator
 
 from agents9core.errors import TreeError
-from agents9core.harness.omp_store import ADVISOR, OmpHead, OmpHeadCache, OmpTranscript, is_file, kept
+from agents9core.harness.omp_store import (
+    ADVISOR,
+    OmpHead,
+    OmpHeadCache,
+    OmpTranscript,
+    is_file,
+    stored_transcripts,
+)
 from agents9core.harness.rollout import born_ms, parse_uuid
-from agents9core.remembered import Lately
+from agents9core.remembered import TTLCache
 from agents9core.session import Session, Source
 
 _MOST_HEADS = 100
@@ -18,7 +25,7 @@ class StoredSessions:
         """*titled*: whether what a file begins with says the title."""
         self.heads = OmpHeadCache()
         self._titled = titled
-        self._places: Lately[tuple[str, str], OmpTranscript] = Lately()
+        self._places: TTLCache[tuple[str, str], OmpTranscript] = TTLCache()
 
     def head(self, transcript: OmpTranscript) -> OmpHead | None:
         """Return what a transcript begins with; None where there is no such file."""
@@ -40,16 +47,16 @@ class StoredSessions:
             steps=steps if head else (*steps, f"transcript: {transcript.full_path} is not written yet"),
         )
 
-    def kept(self, home: str) -> dict[str, Source]:
+    def stored(self, home: str) -> dict[str, Source]:
         """Return the sessions that lie in the stores of a home, by the ids in their names."""
-        found = kept(home)
+        found = stored_transcripts(home)
         self._places.put({(home, id): transcript for id, transcript in found.items()})
         return {id: Source(*transcript) for id, transcript in found.items()}
 
-    def kept_session(self, home: str, id: str) -> Session | None:
+    def stored_session(self, home: str, id: str) -> Session | None:
         """Return a session by the id in its name, whoever is in it."""
         transcript = self._places.find(
-            (home, id), lambda known: is_file(*known), lambda: kept(home, id).get(id)
+            (home, id), lambda known: is_file(*known), lambda: stored_transcripts(home, id).get(id)
         )
         head = self.head(transcript) if transcript else None
         if transcript is None or head is None:

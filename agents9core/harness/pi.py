@@ -89,8 +89,8 @@ class Pi:
         self._table = table
         self._stored = StoredSessions(titled=False)
         self._look = _PiLook(float("-inf"), {}, {})
-        self.kept = self._stored.kept
-        self.kept_session = self._stored.kept_session
+        self.stored = self._stored.stored
+        self.stored_session = self._stored.stored_session
 
     def resolve(self, process: Process, home: str, peers: Peers) -> Session:
         """Return the session of a process."""

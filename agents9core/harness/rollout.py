@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from agents9core.errors import TooLarge, TreeError
 from agents9core.record import time_ns
-from agents9core.remembered import Remembered
+from agents9core.remembered import LRU
 from agents9core.session import Source
 from agents9core.statx import FileStat
 from agents9core.store import NOT_THERE, Root, parse_object, read_at, text_of
@@ -175,10 +175,10 @@ class Rollouts:
     def __init__(self, home: str) -> None:
         self.sessions, self.archived = (Root(os.path.join(home, store)) for store in STORES)
         self._lock = threading.Lock()
-        self._headers: Remembered[tuple[str, tuple[str, ...]], _KnownRollout] = Remembered(_MOST_HEADERS)
-        self._newest: Remembered[tuple[str, bool], tuple[Rollout | None, str]] = Remembered()
-        self._bases: Remembered[str, Rollout] = Remembered()
-        self._searched: Remembered[str, float] = Remembered()
+        self._headers: LRU[tuple[str, tuple[str, ...]], _KnownRollout] = LRU(_MOST_HEADERS)
+        self._newest: LRU[tuple[str, bool], tuple[Rollout | None, str]] = LRU()
+        self._bases: LRU[str, Rollout] = LRU()
+        self._searched: LRU[str, float] = LRU()
 
     def at(self, real_path: str) -> Rollout | None:
         """Return the rollout at an absolute path without symlinks; None where it is none of this home."""

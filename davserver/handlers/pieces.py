@@ -27,7 +27,7 @@ class Pieces:
     """Kept pieces, within a budget of memory: what was used least recently goes first."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Key, bytes] = OrderedDict()
+        self._stored: OrderedDict[Key, bytes] = OrderedDict()
         self._held_bytes = 0
         self._lock = threading.Lock()
 
@@ -54,22 +54,22 @@ class Pieces:
     def get(self, key: Key) -> bytes | None:
         """Return a piece that is kept."""
         with self._lock:
-            packed = self._kept.get(key)
+            packed = self._stored.get(key)
             if packed is None:
                 return None
-            self._kept.move_to_end(key)
+            self._stored.move_to_end(key)
         return _unpacked(packed)
 
     def put(self, key: Key, piece: bytes) -> None:
         """Keep a piece that will not change."""
         packed = _packed(piece)
         with self._lock:
-            if key in self._kept:
+            if key in self._stored:
                 return
-            self._kept[key] = packed
+            self._stored[key] = packed
             self._held_bytes += _cost(key, packed)
             while self._held_bytes > BUDGET_BYTES:
-                self._held_bytes -= _cost(*self._kept.popitem(last=False))
+                self._held_bytes -= _cost(*self._stored.popitem(last=False))
 
 
 def _packed(piece: bytes) -> bytes:

@@ -12,18 +12,18 @@ from agents9core.node import Columns, Messages, Row, columns
 
 SLICE_ROWS = 256
 """The rows that are packed at once."""
-MOST_KEPT = 256
+MAX_SLICES = 256
 """Slices: 65,536 messages, at some 90 bytes each."""
 
 Pack = Callable[[Columns, int], list[bytes]]
 """(rows, number of the first): the bytes of each entry."""
 
 
-class Entries:
+class EntryCache:
     """Slices of packed entries; what was used least recently goes first."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[Pack, int], list[bytes]] = OrderedDict()
+        self._stored: OrderedDict[tuple[Pack, int], list[bytes]] = OrderedDict()
         self._lock = threading.Lock()
 
     def slice_at(self, rows: Sequence[Row], start: int, pack: Pack) -> list[bytes]:
@@ -32,16 +32,16 @@ class Entries:
             return pack(columns(rows, start, start + SLICE_ROWS), start)
         key = (pack, rows[start].stat.path)
         with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
+            if key in self._stored:
+                self._stored.move_to_end(key)
+                return self._stored[key]
         packed = pack(rows.columns(start, start + SLICE_ROWS), start)
         with self._lock:
-            self._kept[key] = packed
-            if len(self._kept) > MOST_KEPT:
-                self._kept.popitem(last=False)
+            self._stored[key] = packed
+            if len(self._stored) > MAX_SLICES:
+                self._stored.popitem(last=False)
         return packed
 
 
-SHARED = Entries()
+SHARED = EntryCache()
 """Those of all connections."""

@@ -66,7 +66,7 @@ def test_there_is_no_message_past_the_last(ask):
 
 
 def test_skipped_lines_are_counted_and_the_first_are_placed(monkeypatch):
-    monkeypatch.setattr(index_module, "_SKIPS_KEPT", 2)
+    monkeypatch.setattr(index_module, "_MAX_SKIPS", 2)
     index = index_of(claude_chat.read, b"x\n" + user("a") + b"y\nz\n")
     assert (index.skipped, index.skipped_at) == (3, [0, len(user("a")) + 2])
 

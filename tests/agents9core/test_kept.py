@@ -1,4 +1,4 @@
-"""`sessions/`: what the stores keep, also of agents that have ended."""
+"""`sessions/`: what the stores hold, also of agents that have ended."""
 
 import errno
 import json
@@ -28,7 +28,7 @@ def _every_look_is_fresh(monkeypatch):
     monkeypatch.setattr(resolver_module, "REUSE_SECONDS", -1)
     monkeypatch.setattr(kept_module, "REUSE_SECONDS", -1)
     monkeypatch.setattr(codex, "SUBAGENTS_SECONDS", -1)
-    monkeypatch.setattr(remembered, "LATELY_SECONDS", -1)
+    monkeypatch.setattr(remembered, "TTL_SECONDS", -1)
 
 
 @pytest.fixture
@@ -176,7 +176,7 @@ def test_of_a_session_in_two_projects_the_one_with_messages_counts(machine, clau
 
 def test_of_a_session_in_two_projects_the_newest_with_messages_counts(machine, claude, monkeypatch):
     """Also while they change, and though the places were found a moment ago."""
-    monkeypatch.setattr(remembered, "LATELY_SECONDS", 60)
+    monkeypatch.setattr(remembered, "TTL_SECONDS", 60)
     large = claude_file(machine, ENDED, first_line("large") + first_line("x" * 999), "-srv-a")
     os.utime(large, (1000, 1000))
     names(claude)
@@ -219,8 +219,8 @@ def test_a_fault_of_one_harness_costs_no_other_its_listing(root, monkeypatch, ca
     def fail(*_args):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(codex.Codex, "kept", fail)
-    monkeypatch.setattr(codex.Codex, "kept_session", fail)
+    monkeypatch.setattr(codex.Codex, "stored", fail)
+    monkeypatch.setattr(codex.Codex, "stored_session", fail)
     assert names(root.walk("sessions").walk("codex")) == []
     with pytest.raises(NotFound):
         root.walk("sessions").walk("codex").walk(THREAD)
@@ -387,7 +387,7 @@ def test_of_a_codex_thread_of_several_files_the_newest_counts(store, codex_sessi
 
 def test_a_segment_that_is_made_now_is_seen_at_once(store, codex_sessions, monkeypatch):
     """A place that was found a moment ago serves on, but not beyond what the days of the store show."""
-    monkeypatch.setattr(remembered, "LATELY_SECONDS", 60)
+    monkeypatch.setattr(remembered, "TTL_SECONDS", 60)
     now = time.time_ns() // 1_000_000
     say(store.rollout(OLD), "first")
     say(store.rollout(OTHER, ms=now), "today's")

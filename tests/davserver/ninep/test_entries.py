@@ -4,7 +4,7 @@ import pytest
 
 from agents9core.memory import MemoryChat, MemoryDirectory, MemoryFile
 from davserver.ninep import entries as entries_module
-from davserver.ninep.entries import SLICE_ROWS, Entries
+from davserver.ninep.entries import SLICE_ROWS, EntryCache
 from davserver.ninep.listing import Listing
 from davserver.ninep.shape import dirents
 
@@ -29,7 +29,7 @@ def chat():
 
 
 def test_a_whole_slice_of_messages_is_packed_once(chat):
-    entries, pack = Entries(), Packer()
+    entries, pack = EntryCache(), Packer()
     for _ in range(2):
         rows = chat.members()
         whole, rest = (entries.slice_at(rows, start, pack) for start in (0, SLICE_ROWS))
@@ -39,7 +39,7 @@ def test_a_whole_slice_of_messages_is_packed_once(chat):
 
 
 def test_another_transcript_is_packed_anew(chat):
-    entries, pack = Entries(), Packer()
+    entries, pack = EntryCache(), Packer()
     entries.slice_at(chat.members(), 0, pack)
     chat.clear()
     for _ in range(SLICE_ROWS):
@@ -49,17 +49,17 @@ def test_another_transcript_is_packed_anew(chat):
 
 def test_rows_that_are_no_messages_are_packed_each_time():
     directory = MemoryDirectory("many", [MemoryFile(f"{number}") for number in range(SLICE_ROWS)])
-    entries, pack = Entries(), Packer()
+    entries, pack = EntryCache(), Packer()
     for _ in range(2):
         entries.slice_at(directory.members(), 0, pack)
     assert pack.starts == [0, 0]
 
 
 def test_few_slices_are_kept_the_least_recently_used_dropped_first(chat, monkeypatch):
-    monkeypatch.setattr(entries_module, "MOST_KEPT", 2)
+    monkeypatch.setattr(entries_module, "MAX_SLICES", 2)
     for _ in range(3 * SLICE_ROWS):
         chat.say("user", b"")
-    entries, pack, rows = Entries(), Packer(), chat.members()
+    entries, pack, rows = EntryCache(), Packer(), chat.members()
     for number in (0, 1, 0, 2, 0, 1):
         entries.slice_at(rows, number * SLICE_ROWS, pack)
     assert [start // SLICE_ROWS for start in pack.starts] == [0, 1, 2, 1]
