@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Raw
 
 from agents9core.jsontext import text_of
-from agents9core.lenient import decoder
+from agents9core.lenient import lenient_decoder
 from agents9core.record import COPY, LITERAL, TEXT, Part
 
 ABSENT: Any = Raw(b"")
@@ -54,7 +54,7 @@ Value: TypeAlias = str | list[Any] | Raw | None
 """A field, taken in either way."""
 
 _blocks = msgspec.json.Decoder(list[Block[Raw, Raw]]).decode
-_block = decoder(Block[Raw, Raw])
+_block = lenient_decoder(Block[Raw, Raw])
 _elements = msgspec.json.Decoder(list[Raw]).decode
 _NO_BLOCK = Block[Any, Any]()
 

@@ -11,7 +11,7 @@ from agents9core.identity import LEAVES
 from agents9core.index import CAP, ChatIndex, MessageLocation
 from agents9core.node import Chat, Columns, File, Messages, Node, Reader, Row, Stat
 from agents9core.record import read_object
-from agents9core.render import Segment, make, piece_at, render
+from agents9core.render import Segment, make, render, segment_at
 from agents9core.seat import PinnedTranscript, SessionHandle
 from agents9core.statx import FileStat
 from agents9core.transcript import OpenSource, TranscriptSnapshot
@@ -155,11 +155,11 @@ class MessageFile(File):
     def start(self) -> tuple[Reader, Stat]:
         id_, snapshot = self._id, self._pinned.snapshot()
         index = chat_index(snapshot, id_)
-        place = index.place(id_)
-        stat = Stat(self._number + id_, 1, False, place.size, index.time(id_))
-        if place.pieces is None:
-            return ShortReader(self._pinned, snapshot, place), stat
-        return LongReader(self._pinned, place, place.pieces), stat
+        location = index.location(id_)
+        stat = Stat(self._number + id_, 1, False, location.size, index.time(id_))
+        if location.segments is None:
+            return ShortReader(self._pinned, snapshot, location), stat
+        return LongReader(self._pinned, location, location.segments), stat
 
 
 def chat_index(snapshot: TranscriptSnapshot, id_: int = -1) -> ChatIndex:
@@ -169,13 +169,13 @@ def chat_index(snapshot: TranscriptSnapshot, id_: int = -1) -> ChatIndex:
     return snapshot.index
 
 
-def rendered(snapshot: TranscriptSnapshot, index: ChatIndex, place: MessageLocation) -> bytes:
+def rendered(snapshot: TranscriptSnapshot, index: ChatIndex, location: MessageLocation) -> bytes:
     """Read a message's object again and render it. Raises Gone where it is not what it was."""
-    record = read_object(snapshot.read(place.at, place.length), index.read)
-    if record is None or place.nth >= len(record.messages):
+    record = read_object(snapshot.read(location.at, location.length), index.read)
+    if record is None or location.ordinal >= len(record.messages):
         raise Gone("the transcript was rewritten")
-    text = render(record.messages[place.nth].parts)
-    if len(text) != place.size:
+    text = render(record.messages[location.ordinal].parts)
+    if len(text) != location.size:
         raise Gone("the transcript was rewritten")
     return text
 
@@ -184,22 +184,22 @@ class ShortReader(Reader):
     """The bytes of a message whose object is at most a mebibyte: held whole once one was asked for."""
 
     def __init__(
-        self, pinned: PinnedTranscript, snapshot: TranscriptSnapshot, place: MessageLocation
+        self, pinned: PinnedTranscript, snapshot: TranscriptSnapshot, location: MessageLocation
     ) -> None:
         """*snapshot*: that of now, whose files are held open until the bytes were read."""
         self._pinned = pinned
-        self._place = place
+        self._location = location
         self._snapshot: TranscriptSnapshot | None = snapshot
         self._text = b""
 
     def prepare(self) -> None:
         snapshot = self._snapshot
         if snapshot is not None:
-            self._text = rendered(snapshot, chat_index(snapshot), self._place)
+            self._text = rendered(snapshot, chat_index(snapshot), self._location)
             self._snapshot = None
 
     def read(self, offset: int, count: int) -> bytes:
-        if offset >= self._place.size or count <= 0:
+        if offset >= self._location.size or count <= 0:
             return b""
         snapshot = self._pinned.snapshot(scan=self._snapshot is not None)
         if self._snapshot is not None:
@@ -211,19 +211,19 @@ class ShortReader(Reader):
 class LongReader(Reader):
     """The bytes of a message in a longer object: one piece is held, so reading on is linear."""
 
-    def __init__(self, pinned: PinnedTranscript, place: MessageLocation, pieces: list[Segment]) -> None:
+    def __init__(self, pinned: PinnedTranscript, location: MessageLocation, segments: list[Segment]) -> None:
         self._pinned = pinned
-        self._place = place
-        self._pieces = pieces
+        self._location = location
+        self._segments = segments
         self._start = 0
         self._made = b""
 
     def read(self, offset: int, count: int) -> bytes:
-        if offset >= self._place.size or count <= 0:
+        if offset >= self._location.size or count <= 0:
             return b""
         snapshot = self._pinned.snapshot(scan=False)
         if not self._start <= offset < self._start + len(self._made):
-            self._make(snapshot, piece_at(self._pieces, offset))
+            self._make(snapshot, segment_at(self._segments, offset))
         within = offset - self._start
         data = self._made[within : within + count]
         if not data:
@@ -232,14 +232,14 @@ class LongReader(Reader):
 
     def _make(self, snapshot: TranscriptSnapshot, segment: Segment) -> None:
         self._start = segment.start
-        self._made = piece_bytes(snapshot, self._place, segment)
+        self._made = segment_bytes(snapshot, self._location, segment)
 
 
-def piece_bytes(snapshot: TranscriptSnapshot, place: MessageLocation, segment: Segment) -> bytes:
+def segment_bytes(snapshot: TranscriptSnapshot, location: MessageLocation, segment: Segment) -> bytes:
     """Return the bytes of a piece of a message. Raises Gone where they are not what they were."""
     if not segment.length:
         return segment.literal
-    source = snapshot.read(place.at + segment.at, segment.length)
+    source = snapshot.read(location.at + segment.at, segment.length)
     try:
         return make(segment.how, source)
     except ValueError as error:

@@ -7,12 +7,12 @@ message in a long object a piece or two (`markdown` has the form, `render` the p
 from bisect import bisect_right
 
 from agents9core import markdown
-from agents9core.chat import chat_index, piece_bytes, rendered
+from agents9core.chat import chat_index, rendered, segment_bytes
 from agents9core.errors import Gone
 from agents9core.identity import LEAVES
 from agents9core.index import ChatIndex, MessageLocation
 from agents9core.node import File, Reader, Stat
-from agents9core.render import Segment, piece_at
+from agents9core.render import Segment, segment_at
 from agents9core.seat import PinnedTranscript
 from agents9core.transcript import TranscriptSnapshot
 
@@ -74,36 +74,40 @@ def section_part(snapshot: TranscriptSnapshot, index: ChatIndex, offset: int) ->
     """
     id_ = index.section_at(offset)
     start, mark = index.section(id_)
-    kind, place = index.kind(id_), index.place(id_)
+    kind, location = index.kind(id_), index.location(id_)
     before = markdown.opening(id_, kind, index.time(id_), mark)
     after = markdown.closing(kind, mark)
     is_prose = kind in markdown.PROSE
-    if place.pieces is None:
-        text = rendered(snapshot, index, place)
+    if location.segments is None:
+        text = rendered(snapshot, index, location)
         return start, before + (markdown.escaped(text) if is_prose else text) + after
     within = offset - start - len(before)
-    end = place.size + (mark if is_prose else 0)
+    end = location.size + (mark if is_prose else 0)
     if within < 0:
         return start, before
     if within >= end:
         return start + len(before) + end, after
-    piece_start, made = _piece_part(snapshot, place, place.pieces, within, is_prose)
+    piece_start, made = _piece_part(snapshot, location, location.segments, within, is_prose)
     return start + len(before) + piece_start, made
 
 
 def _piece_part(
-    snapshot: TranscriptSnapshot, place: MessageLocation, pieces: list[Segment], within: int, is_prose: bool
+    snapshot: TranscriptSnapshot,
+    location: MessageLocation,
+    segments: list[Segment],
+    within: int,
+    is_prose: bool,
 ) -> tuple[int, bytes]:
     """Return the piece that holds the byte at *within* of a section's text, and where it begins."""
     if not is_prose:
-        segment = piece_at(pieces, within)
-        return segment.start, piece_bytes(snapshot, place, segment)
-    number = bisect_right(pieces, within, key=lambda segment: segment.start + segment.forged) - 1
-    segment = pieces[number]
+        segment = segment_at(segments, within)
+        return segment.start, segment_bytes(snapshot, location, segment)
+    number = bisect_right(segments, within, key=lambda segment: segment.start + segment.forged) - 1
+    segment = segments[number]
     following = bytearray()
-    for other in pieces[number + 1 :]:
+    for other in segments[number + 1 :]:
         if len(following) >= markdown.LOOKAHEAD:
             break
-        following += piece_bytes(snapshot, place, other)
-    made = markdown.escaped(piece_bytes(snapshot, place, segment), segment.at_line, bytes(following))
+        following += segment_bytes(snapshot, location, other)
+    made = markdown.escaped(segment_bytes(snapshot, location, segment), segment.at_line, bytes(following))
     return segment.start + segment.forged, made

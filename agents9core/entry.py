@@ -12,7 +12,7 @@ from agents9core.errors import Denied, Gone, NotFound, Unavailable
 from agents9core.facts import BY_NAME, LEAVES, Leaf, SessionFacts, line
 from agents9core.node import Directory, File, Node, Reader, Row, Stat
 from agents9core.nodes import TextReader, listing_stat, present
-from agents9core.seat import PinnedTranscript, Reading, SessionHandle
+from agents9core.seat import ChatFormat, PinnedTranscript, SessionHandle
 from agents9core.session import Session
 from agents9core.transcript import TranscriptSnapshot
 
@@ -131,7 +131,7 @@ def view_of(handle: SessionHandle, scan: bool) -> SessionView:
     Raises Gone; with *scan* Unavailable too.
     """
     session = handle.session()
-    titles = handle.reading.titles if handle.reading else ()
+    titles = handle.chat_format.titles if handle.chat_format else ()
     try:
         snapshot = handle.snapshot(scan and session.unreadable is None)
     except (Denied, Gone, Unavailable) as error:
@@ -192,12 +192,12 @@ class ChildHandle(SessionHandle):
         name: str,
         id_: str | None,
         find: Callable[[], Mapping[str, Session]],
-        reading: Reading | None,
+        chat_format: ChatFormat | None,
         shows: frozenset[str],
     ) -> None:
         """*kind*: the directory that it is listed in; *id_*: the session that its name stands for."""
         self.context = parent.context
-        self.reading = reading
+        self.chat_format = chat_format
         self.key = (*parent.key, kind, name, id_)
         self.started_ns = parent.started_ns
         self.shows = shows
@@ -252,7 +252,7 @@ def _subagents(handle: SessionHandle) -> Mapping[str, SessionHandle]:
 
 def _has_markdown(view: SessionView) -> bool:
     index = view.snapshot.transcript.index if view.snapshot else None
-    is_read = view.snapshot is not None and view.handle.reading is not None
+    is_read = view.snapshot is not None and view.handle.chat_format is not None
     return is_read and view.known.session.unreadable is None and not (index and index.overflowed)
 
 
@@ -262,7 +262,7 @@ _BRANCHES = {
         lambda view: TranscriptFile(view.require_transcript()),
     ),
     "chat": _Branch(
-        lambda view: view.known.session.id is not None and view.handle.reading is not None,
+        lambda view: view.known.session.id is not None and view.handle.chat_format is not None,
         lambda view: ChatDirectory(view.handle, view.pinned, view.known.session.id),
     ),
     "chat.md": _Branch(_has_markdown, lambda view: MarkdownFile(view.require_transcript())),

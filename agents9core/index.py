@@ -13,7 +13,17 @@ import msgspec
 
 from agents9core.kinds import PROSE_KINDS, Kinds
 from agents9core.markdown import section_mark
-from agents9core.record import LITERAL, NOTHING, Message, Part, Read, Record, Span, find_records, time_ns
+from agents9core.record import (
+    LITERAL,
+    NOTHING,
+    ChatDecoder,
+    Message,
+    Part,
+    Record,
+    Span,
+    find_records,
+    time_ns,
+)
 from agents9core.render import Extent, Measure, Segment, cut, measure
 
 CAP = 1 << 18
@@ -41,18 +51,18 @@ class MessageLocation(NamedTuple):
     """Offset of its object in the transcript (`transcript` says of which file)."""
     length: int
     """Bytes of the object; 0 for a message that is not in the file, whose pieces are literal."""
-    nth: int
+    ordinal: int
     """Which of the object's messages it is."""
     size: int
     """Bytes that it renders to."""
-    pieces: list[Segment] | None
+    segments: list[Segment] | None
     """How to read it when its object is long."""
 
 
 class ChatIndex:
     """The messages of a transcript, so far."""
 
-    def __init__(self, read: Read, birth_ns: int, missing_base: str | None = None) -> None:
+    def __init__(self, read: ChatDecoder, birth_ns: int, missing_base: str | None = None) -> None:
         self.read = read
         self.facts: dict[str, tuple[str, int]] = {}
         """What the transcript says of the session: the last value of each fact, and when it was said."""
@@ -69,7 +79,7 @@ class ChatIndex:
         """Bytes of the chat as one Markdown file."""
         self._kinds = Kinds()
         self._uids: set[int] = set()
-        self._pieces: dict[int, list[Segment]] = {}
+        self._segments: dict[int, list[Segment]] = {}
         self._piece_count = 0
         self._clock = birth_ns
         self._starts_at: int | None = None
@@ -97,20 +107,20 @@ class ChatIndex:
         """Say that the next line is the first of another file: its first record speaks for it."""
         self._starts_at = None
 
-    def take(self, line: bytes, at: int) -> None:
+    def add_line(self, line: bytes, at: int) -> None:
         """Index a whole line that stands at *at*. Nothing that it holds raises."""
         try:
             record = self._read(line)
         except (msgspec.DecodeError, RecursionError):
-            self._take_damaged(line, at)
+            self._add_damaged(line, at)
         else:
-            self._take_object(record, line, at)
+            self._add_object(record, line, at)
 
-    def take_all(self, data: bytes, spans: Sequence[Span], at: int) -> None:
+    def add_lines(self, data: bytes, spans: Sequence[Span], at: int) -> None:
         """Index the whole lines of *data*, which stands at *at*."""
         if len(data) > LONG:  # and so may be one of them
             for begin, end in spans:
-                self.take(data[begin:end], at + begin)
+                self.add_line(data[begin:end], at + begin)
             return
         records = self.read.lines(data, spans)
         damaged = [number for number, record in enumerate(records) if record is None]
@@ -119,23 +129,23 @@ class ChatIndex:
             self._add(cast(list[Record], records[start:stop]), spans[start:stop], at, measure)
             if stop < len(spans):
                 begin, end = spans[stop]
-                self._take_damaged(data[begin:end], at + begin)
+                self._add_damaged(data[begin:end], at + begin)
             start = stop + 1
 
-    def _take_damaged(self, line: bytes, at: int) -> None:
+    def _add_damaged(self, line: bytes, at: int) -> None:
         for found in find_records(line, self._read):
             if found is None:
                 self.skip(at)
             else:
-                self._take_object(found.record, line[found.start : found.end], at + found.start)
+                self._add_object(found.record, line[found.start : found.end], at + found.start)
 
-    def take_whole(self, line: bytes, at: int) -> bool:
+    def add_unfinished_line(self, line: bytes, at: int) -> bool:
         """Index a line that may not be whole, if it is; say whether it was."""
         found = list(find_records(line, self._read))
         if None in found:
             return False
         for one in filter(None, found):
-            self._take_object(one.record, line[one.start : one.end], at + one.start)
+            self._add_object(one.record, line[one.start : one.end], at + one.start)
         return True
 
     def _read(self, data: bytes, raw: bool = False, /) -> Record:
@@ -148,10 +158,10 @@ class ChatIndex:
         if len(self.skipped_at) < _MAX_SKIPS:
             self.skipped_at.append(at)
 
-    def place(self, id_: int) -> MessageLocation:
+    def location(self, id_: int) -> MessageLocation:
         """Return where message *id_* stands. Raises IndexError."""
         return MessageLocation(
-            self._at[id_], self._length[id_], self._nth[id_], self._size[id_], self._pieces.get(id_)
+            self._at[id_], self._length[id_], self._nth[id_], self._size[id_], self._segments.get(id_)
         )
 
     def kind(self, id_: int) -> str:
@@ -180,7 +190,7 @@ class ChatIndex:
         """Return where the section of message *id_* begins, and its mark (`markdown`)."""
         return (self._section_end[id_ - 1] if id_ else 0), self._mark[id_]
 
-    def _take_object(self, record: Record, data: bytes, at: int) -> None:
+    def _add_object(self, record: Record, data: bytes, at: int) -> None:
         """Index what the object *data*, which stands at *at*, says."""
         self._add([record], [(0, len(data))], at, measure if len(data) <= LONG else self._cutter(data))
 
@@ -190,22 +200,22 @@ class ChatIndex:
 
         def cut_next(parts: list[Part], is_prose: bool) -> Extent:
             nonlocal near
-            pieces, extent, near = cut(parts, data, is_prose, near)
-            self._keep(pieces)
+            segments, extent, near = cut(parts, data, is_prose, near)
+            self._keep(segments)
             return extent
 
         return cut_next
 
     def _add(self, records: list[Record], spans: Sequence[Span], at: int, measured: Measure) -> None:
-        self._append(self._news(records, spans, at), measured)
+        self._append(self._new_messages(records, spans, at), measured)
 
-    def _news(self, records: list[Record], spans: Sequence[Span], at: int) -> list[NewMessages]:
+    def _new_messages(self, records: list[Record], spans: Sequence[Span], at: int) -> list[NewMessages]:
         """Take what records say besides their messages, and return those that have messages to show.
 
         This and `_append` are loops over all that a chunk says, in local names, for speed.
         """
         starts_at, clock, uids = self._starts_at, self._clock, self._uids
-        news = []
+        new_messages = []
         for record, (begin, end) in zip(records, spans, strict=True):
             if starts_at is None:
                 starts_at = self._starts_at = record.starts_at or 0
@@ -221,21 +231,21 @@ class ChatIndex:
             when = time_ns(record.time) if record.time is not None else None
             if record.messages:
                 clock = clock if when is None else when
-                news.append((record.messages, clock, at + begin, end - begin))
+                new_messages.append((record.messages, clock, at + begin, end - begin))
             for name, value in record.facts:
                 self.facts[name] = (value[:_FACT], clock if when is None else when)
         self._clock = clock
-        return news
+        return new_messages
 
-    def _append(self, news: list[NewMessages], measured: Measure) -> None:
+    def _append(self, new_messages: list[NewMessages], measured: Measure) -> None:
         kinds, frames, end, newest_ns = self._kinds, self._kinds.frames, self.markdown_size, self.newest_ns
         add_at, add_length, add_nth = self._at.append, self._length.append, self._nth.append
         add_kind, add_time, add_size = self._kind.append, self._time.append, self._size.append
         add_mark, add_end = self._mark.append, self._section_end.append
         room = CAP - len(self)
-        if news and not len(self):
-            newest_ns = news[0][1]
-        for messages, clock, at, length in news:
+        if new_messages and not len(self):
+            newest_ns = new_messages[0][1]
+        for messages, clock, at, length in new_messages:
             if len(messages) > room:
                 self.overflowed = True
                 messages = messages[:room]
@@ -257,9 +267,9 @@ class ChatIndex:
                 add_end(end)
         self.markdown_size, self.newest_ns = end, newest_ns
 
-    def _keep(self, pieces: list[Segment]) -> None:
-        self._pieces[len(self)] = pieces
-        self._piece_count += len(pieces)
+    def _keep(self, segments: list[Segment]) -> None:
+        self._segments[len(self)] = segments
+        self._piece_count += len(segments)
 
     def _add_notice(self, text: str) -> None:
         self._keep([Segment(0, LITERAL, 0, 0, text.encode())])

@@ -15,7 +15,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 _fields_of = msgspec.json.Decoder(dict[str, Raw]).decode
 
 
-def decoder(struct: type[S]) -> Callable[[bytes | Raw], S]:
+def lenient_decoder(struct: type[S]) -> Callable[[bytes | Raw], S]:
     """Return a decoder of *struct*. It raises DecodeError, or RecursionError, for what is no JSON object."""
     strict = msgspec.json.Decoder(struct).decode
     fields = {
@@ -51,5 +51,5 @@ def _value_decoder(kind: Any) -> Callable[[Raw], Any]:  # noqa: ANN401 - any ann
     for option in (kind, *get_args(kind)):
         struct = get_origin(option) or option
         if isinstance(struct, type) and issubclass(struct, msgspec.Struct):
-            return decoder(option)
+            return lenient_decoder(option)
     return msgspec.json.Decoder(kind).decode

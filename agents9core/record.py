@@ -16,7 +16,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
 
-from agents9core.lenient import decoder
+from agents9core.lenient import lenient_decoder
 
 LITERAL, COPY, TEXT = range(3)
 """How a part is made: our own bytes; JSON as it stands in the file; a JSON string, unescaped."""
@@ -80,28 +80,28 @@ class Found(NamedTuple):
     record: Record
 
 
-Said = TypeVar("Said", covariant=True)
+Extracted = TypeVar("Extracted", covariant=True)
 
 
-class Reads(Protocol[Said]):
+class ObjectDecoder(Protocol[Extracted]):
     """Reads one JSON object, which may be any buffer. It raises DecodeError or RecursionError."""
 
-    def __call__(self, data: bytes, raw: bool = False, /) -> Said:
+    def __call__(self, data: bytes, raw: bool = False, /) -> Extracted:
         """*raw*: take each text as the JSON string that stands in *data*; else as what that says, mostly."""
 
 
-class RecordDecoder(Generic[Said]):
+class RecordDecoder(Generic[Extracted]):
     """Reads records in either of two ways that say the same."""
 
     def __init__(
         self,
         decoded: type[msgspec.Struct],
         as_raw: type[msgspec.Struct],
-        say: Callable[[Any], Said | None],
-        other: "RecordDecoder[Said] | None" = None,
+        extract: Callable[[Any], Extracted | None],
+        other: "RecordDecoder[Extracted] | None" = None,
         slot_bytes: Callable[[bytes], int] = lambda _beginning: 0,
     ) -> None:
-        """*say*: from a struct to what it says; None: ask *other*. Of the two structs:
+        """*extract*: from a struct to what it says; None: ask *other*. Of the two structs:
 
         *decoded*: the shape that the harness writes, with each text decoded in the one pass that also checks
         the line; nearly all are read so. *as_raw*: texts and contents are Raw, for what is raw or of another
@@ -111,27 +111,27 @@ class RecordDecoder(Generic[Said]):
         self.slot_bytes = slot_bytes
         usual = msgspec.json.Decoder(decoded)
         self._usual, self._usual_lines = usual.decode, usual.decode_lines
-        self._lenient = decoder(as_raw)
-        self._say = say
+        self._lenient = lenient_decoder(as_raw)
+        self._extract = extract
         self._other = other
 
-    def __call__(self, data: bytes, raw: bool = False, /) -> Said:
-        """Read one object: see `Reads`."""
+    def __call__(self, data: bytes, raw: bool = False, /) -> Extracted:
+        """Read one object: see `ObjectDecoder`."""
         said = self._read(data, raw)
         if said is None:
             assert self._other is not None  # noqa: S101 - else nobody says None
             return self._other(data, raw)
         return said
 
-    def _read(self, data: bytes, raw: bool) -> Said | None:
+    def _read(self, data: bytes, raw: bool) -> Extracted | None:
         if not raw:
             try:
-                return self._say(self._usual(data))
+                return self._extract(self._usual(data))
             except msgspec.ValidationError:
                 pass
-        return self._say(self._lenient(data))
+        return self._extract(self._lenient(data))
 
-    def lines(self, data: bytes, spans: Sequence[Span]) -> list[Said | None]:
+    def lines(self, data: bytes, spans: Sequence[Span]) -> list[Extracted | None]:
         """Read lines that stand one after the other in *data*; None for one that is not one object.
 
         What takes most of the time is done for all of them at once, and the next thing then for all: that is
@@ -140,10 +140,10 @@ class RecordDecoder(Generic[Said]):
         decoded = self._decoded(data, spans) if spans else []
         if decoded is None:
             return [self._single(data, span) for span in spans]
-        say, said = self._say, []
+        extract, said = self._extract, []
         for line, span in zip(decoded, spans, strict=True):
             try:
-                one = say(line)
+                one = extract(line)
             except msgspec.ValidationError:
                 one = None
             said.append(self._single(data, span) if one is None else one)
@@ -163,14 +163,14 @@ class RecordDecoder(Generic[Said]):
             return None
         return decoded if len(decoded) == len(spans) else None
 
-    def _single(self, data: bytes, span: Span) -> Said | None:
+    def _single(self, data: bytes, span: Span) -> Extracted | None:
         try:
             return self(data[slice(*span)])
         except (msgspec.DecodeError, RecursionError):
             return None
 
 
-Read: TypeAlias = RecordDecoder[Record]
+ChatDecoder: TypeAlias = RecordDecoder[Record]
 
 
 _NOTHING = re.compile(rb"[\x00 \t\r]*+(?:\xef\xbb\xbf[\x00 \t\r]*+)?")
@@ -187,7 +187,7 @@ _DAMAGE = rb"(?:\\\\|%b%b)++|(?P<lone>%b{1,999}+)|(?P<controls>[\0-\x1f]{1,999}+
 surrogates, are matched so that they are passed over."""
 
 
-def find_records(line: bytes, read: Reads[Record]) -> Iterator[Found | None]:
+def find_records(line: bytes, read: ObjectDecoder[Record]) -> Iterator[Found | None]:
     """Yield the objects on a line that may be damaged; None at the end where something is skipped."""
     at = end = 0
     while (at := _begin(line, at)) < len(line):
@@ -202,12 +202,12 @@ def find_records(line: bytes, read: Reads[Record]) -> Iterator[Found | None]:
         yield None
 
 
-def read_object(data: bytes, read: Reads[Record]) -> Record | None:
+def read_object(data: bytes, read: ObjectDecoder[Record]) -> Record | None:
     """Read one object, mended where it must be; None where nothing helps."""
     try:
         return read(data)
     except (msgspec.DecodeError, RecursionError):
-        return _mended(data, read)
+        return read_mended(data, read)
 
 
 def _begin(line: bytes, at: int) -> int:
@@ -234,7 +234,7 @@ def _object_end(line: bytes, start: int) -> int:
     return 0
 
 
-def _mended(data: bytes, read: Reads[Record]) -> Record | None:
+def read_mended(data: bytes, read: ObjectDecoder[Record]) -> Record | None:
     """Read an object that a strict parser refuses.
 
     Mending keeps every byte in its place, so that each part can be taken from the object as it stands. It
@@ -313,21 +313,21 @@ def _relocated(messages: list[Message], mended: bytes, data: bytes) -> list[Mess
         parts = []
         for part in message.parts:
             if part.how != LITERAL:
-                at = place(mended, stands(part), after)
-                after = at + len(memoryview(stands(part)))
+                at = find_part(mended, raw_bytes(part), after)
+                after = at + len(memoryview(raw_bytes(part)))
                 part = Part(part.how, msgspec.Raw(view[at:after]))
             parts.append(part)
         moved.append(msgspec.structs.replace(message, parts=parts))
     return moved
 
 
-def stands(part: Part) -> bytes | msgspec.Raw:
+def raw_bytes(part: Part) -> bytes | msgspec.Raw:
     """Return the bytes of a part that was read raw, as they stand in its object."""
     assert not isinstance(part.data, str)  # noqa: S101 - who reads raw is given no str
     return part.data
 
 
-def place(data: bytes, part: bytes | msgspec.Raw, near: int) -> int:
+def find_part(data: bytes, part: bytes | msgspec.Raw, near: int) -> int:
     """Return where *part*, which is a part of *data*, stands in it.
 
     Parts come in the order of the file, or nearly, so it is looked for from where the part before ended:

@@ -14,9 +14,9 @@ from typing import NamedTuple, TypeAlias
 
 from agents9core.jsontext import safe_cut, text_of, unescape, utf8
 from agents9core.markdown import Marks, forged_in, ticks_in
-from agents9core.record import LITERAL, TEXT, Part, place, stands
+from agents9core.record import LITERAL, TEXT, Part, find_part, raw_bytes
 
-PIECE = 64 << 10
+SEGMENT_BYTES = 64 << 10
 """Bytes of the file that one piece is made of, at most: what a read anywhere may have to decode. With larger
 ones malloc gives memory back to the kernel after each, and the next is mostly page faults."""
 
@@ -89,11 +89,11 @@ def cut(parts: list[Part], data: bytes, is_prose: bool, near: int = 0) -> tuple[
     """
     cutter = _Cutter()
     for part in parts:
-        source = stands(part)
+        source = raw_bytes(part)
         if part.how == LITERAL:
             cutter.add(LITERAL, 0, bytes(source), 0)
         else:
-            start = place(data, source, near)
+            start = find_part(data, source, near)
             near = start + len(memoryview(source))
             quote = 1 if part.how == TEXT else 0
             for at, length in _runs(data, start + quote, near - quote):
@@ -106,7 +106,7 @@ class _Cutter:
     """Collects the pieces of a message."""
 
     def __init__(self) -> None:
-        self._pieces: list[Segment] = []
+        self._segments: list[Segment] = []
         self._marks = Marks()
         self._size = self._part_start = 0
         self._last = b"\n"
@@ -114,7 +114,7 @@ class _Cutter:
     def add(self, how: int, at: int, made: bytes, length: int) -> None:
         """Add a piece whose bytes are *made*, of *length* bytes of the file."""
         literal = b"" if length else made
-        self._pieces.append(Segment(self._size, how, at, length, literal, 0, self._last == b"\n"))
+        self._segments.append(Segment(self._size, how, at, length, literal, 0, self._last == b"\n"))
         self._marks.feed(made)
         self._size += len(made)
         self._last = made[-1:] or self._last
@@ -128,10 +128,10 @@ class _Cutter:
     def result(self, is_prose: bool) -> tuple[list[Segment], Extent]:
         """Return the pieces and the message's extent."""
         before = [0, *accumulate(self._marks.forged)]
-        pieces = [
-            segment._replace(forged=count) for segment, count in zip(self._pieces, before, strict=False)
+        segments = [
+            segment._replace(forged=count) for segment, count in zip(self._segments, before, strict=False)
         ]
-        return pieces, (self._size, before[-1] if is_prose else self._marks.ticks)
+        return segments, (self._size, before[-1] if is_prose else self._marks.ticks)
 
 
 def make(how: int, source: bytes) -> bytes:
@@ -139,15 +139,15 @@ def make(how: int, source: bytes) -> bytes:
     return unescape(source) if how == TEXT else utf8(source)
 
 
-def piece_at(pieces: list[Segment], offset: int) -> Segment:
+def segment_at(segments: list[Segment], offset: int) -> Segment:
     """Return the piece that holds the byte at *offset*."""
-    return pieces[bisect_right(pieces, offset, key=lambda segment: segment.start) - 1]
+    return segments[bisect_right(segments, offset, key=lambda segment: segment.start) - 1]
 
 
 def _runs(data: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Part a stretch of *data* into runs of PIECE bytes, at places where a string may be cut."""
-    while end - start > PIECE:
-        next_start = safe_cut(data, start + PIECE, start)
+    while end - start > SEGMENT_BYTES:
+        next_start = safe_cut(data, start + SEGMENT_BYTES, start)
         yield start, next_start - start
         start = next_start
     if end > start:

@@ -16,7 +16,7 @@ from agents9core.errors import Gone, Malformed
 from agents9core.identity import PathNumbers
 from agents9core.index import CAP, ChatIndex
 from agents9core.lines import LONGEST
-from agents9core.record import Read
+from agents9core.record import ChatDecoder
 from agents9core.rows import FRAME_BITS, LARGEST_ID, Rows
 from agents9core.statx import FileStat
 from agents9core.transcript import OpenSource, Transcript
@@ -54,7 +54,7 @@ class RowTranscript(Transcript):
         self._note(stats, checked_ns)
 
     def scan(
-        self, files: list[OpenSource], checked_ns: int, read: Read, missing_base: str | None
+        self, files: list[OpenSource], checked_ns: int, read: ChatDecoder, missing_base: str | None
     ) -> ChatIndex:
         """Bring the index up to date with the rows."""
         index, stats = self.index, _stats(files)
@@ -72,7 +72,7 @@ class RowTranscript(Transcript):
         self._note(stats, checked_ns)
         return index
 
-    def take_tail(self, files: list[OpenSource], has_ended: Callable[[], bool]) -> None:
+    def add_unfinished_line(self, files: list[OpenSource], has_ended: Callable[[], bool]) -> None:
         """Do nothing: a row is whole."""
 
     def is_conclusive(self, files: list[OpenSource]) -> bool:
@@ -103,7 +103,7 @@ class RowTranscript(Transcript):
                 index.skip(row << FRAME_BITS)
                 frame = b""
             elif not is_copy:
-                index.take(frame, row << FRAME_BITS)
+                index.add_line(frame, row << FRAME_BITS)
             self._ids.append(row)
             self._lengths.append(len(frame))
             self._fingerprints.append(_fingerprint(frame))

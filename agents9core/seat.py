@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from agents9core.errors import Gone, Malformed, NotFound, Unreadable
 from agents9core.identity import PathNumbers
-from agents9core.record import Read
+from agents9core.record import ChatDecoder
 from agents9core.remembered import Expiring
 from agents9core.session import Session
 from agents9core.transcript import Transcript, Transcripts, TranscriptSnapshot
@@ -30,10 +30,10 @@ SUBAGENTS_SECONDS = 0.05
 SUBAGENTS_KEPT = 64
 
 
-class Reading(NamedTuple):
+class ChatFormat(NamedTuple):
     """How the transcripts of a harness are read."""
 
-    read: Read
+    read: ChatDecoder
     titles: tuple[str, ...] = ()
     """The facts that may be the title, the best first."""
 
@@ -73,7 +73,7 @@ class SessionHandle(ABC):
     """A place in the tree that holds a session."""
 
     context: TreeContext
-    reading: Reading | None
+    chat_format: ChatFormat | None
     """None where the harness's transcripts are not read."""
     key: tuple[object, ...]
     """Its identity."""
@@ -138,7 +138,7 @@ class SessionHandle(ABC):
             return None
         if scan and session.unreadable is not None:
             raise Unreadable(session.unreadable)
-        read = self.reading.read if scan and self.reading else None
+        read = self.chat_format.read if scan and self.chat_format else None
         try:
             snapshot = self.context.transcripts.snapshot(session, read, self.has_ended)
         except (NotFound, Malformed):

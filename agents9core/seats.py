@@ -8,7 +8,7 @@ from agents9core.errors import Gone
 from agents9core.harness import HARNESSES, Harness
 from agents9core.kept import StoredSessions
 from agents9core.resolver import Agent, Resolver
-from agents9core.seat import Children, Reading, SessionHandle, TreeContext
+from agents9core.seat import ChatFormat, Children, SessionHandle, TreeContext
 from agents9core.session import Session, side_chain
 from agents9core.transcript import TranscriptSnapshot
 
@@ -18,7 +18,7 @@ class _HarnessHandle(SessionHandle):
 
     def __init__(self, context: TreeContext, harness: Harness) -> None:
         self.context = context
-        self.reading = harness.reading
+        self.chat_format = harness.chat_format
         self._harness = harness
 
     @abstractmethod
@@ -35,24 +35,26 @@ class _HarnessHandle(SessionHandle):
         return known[1]
 
     def subagents(self, chains: Iterable[str]) -> Mapping[str, SessionHandle]:
-        found, reading = self._found_subagents(), self._harness.subagent_reading
+        found, chat_format = self._found_subagents(), self._harness.subagent_format
 
         def make(name: str) -> SessionHandle:
             if name not in found:
                 return self._side_chain(name, self.session())
-            return ChildHandle(self, "agents", name, found[name].id, self._found_subagents, reading, SUBAGENT)
+            return ChildHandle(
+                self, "agents", name, found[name].id, self._found_subagents, chat_format, SUBAGENT
+            )
 
         return Children(dict.fromkeys((*found, *chains)), make)
 
     def _side_chain(self, chain: str, session: Session) -> SessionHandle:
         read = self._harness.side_chain
-        reading = Reading(read(chain)) if read else None
+        chat_format = ChatFormat(read(chain)) if read else None
 
         def find() -> Mapping[str, Session]:
             now = self.session()
             return {chain: side_chain(now, chain)} if now.id == session.id else {}
 
-        return ChildHandle(self, "agents", chain, chain, find, reading, SUBAGENT)
+        return ChildHandle(self, "agents", chain, chain, find, chat_format, SUBAGENT)
 
 
 class AgentHandle(_HarnessHandle):
@@ -78,7 +80,7 @@ class AgentHandle(_HarnessHandle):
 
     def threads(self) -> Mapping[str, SessionHandle]:
         return {
-            id_: ChildHandle(self, "threads", id_, id_, self._threads, self.reading, THREAD)
+            id_: ChildHandle(self, "threads", id_, id_, self._threads, self.chat_format, THREAD)
             for id_ in self._threads()
         }
 

@@ -7,7 +7,7 @@ next generation begins, with other path numbers, and what is held of the old one
     snapshot(sources) ── nothing moved since the last one? → that (`standing`)
       └─ open each file from its pinned root
       └─ Transcript.check_generation ── one statx a file, fingerprints where that leaves a doubt → same generation?
-           └─ Transcript.scan ── read what is new, whole lines → ChatIndex.take
+           └─ Transcript.scan ── read what is new, whole lines → ChatIndex.add_line
 
 A transcript has a lock of its own, so that the first scan of a long one holds up nobody else's.
 """
@@ -29,7 +29,7 @@ from agents9core.identity import PathNumbers
 from agents9core.index import ChatIndex
 from agents9core.inflated import Inflated
 from agents9core.lines import LONGEST, LineScanner
-from agents9core.record import Read
+from agents9core.record import ChatDecoder
 from agents9core.rows import Rows, RowSource
 from agents9core.session import Session, Source
 from agents9core.standing import SnapshotCache
@@ -115,7 +115,7 @@ class Transcript:
                 progress.fingerprint.accept(file.stat, checked_ns)
 
     def scan(
-        self, files: list[OpenSource], checked_ns: int, read: Read, missing_base: str | None
+        self, files: list[OpenSource], checked_ns: int, read: ChatDecoder, missing_base: str | None
     ) -> ChatIndex:
         """Bring the index up to date with the files. Raises OSError."""
         index = self.index
@@ -136,7 +136,7 @@ class Transcript:
             raise
         return index
 
-    def take_tail(self, files: list[OpenSource], has_ended: Callable[[], bool]) -> None:
+    def add_unfinished_line(self, files: list[OpenSource], has_ended: Callable[[], bool]) -> None:
         """Index the last line, which has no newline, if it is one whole object and its writer has ended.
 
         Raises OSError.
@@ -149,7 +149,7 @@ class Transcript:
             return
         tail = os.pread(files[-1].fd, end - begin, begin)
         progress.tail_tried = end
-        if self.index.take_whole(tail, sum(file.end for file in files[:-1]) + begin):
+        if self.index.add_unfinished_line(tail, sum(file.end for file in files[:-1]) + begin):
             progress.scanner.line_start = end
 
     def read(self, rows: Rows, at: int, count: int) -> bytes:
@@ -196,7 +196,7 @@ def _read_new_lines(file: OpenSource, progress: _Progress, base: int, index: Cha
         if spans and spans[0][0] < 0:
             begin, end = spans.pop(0)
             _take_long_line(file, (start + begin, start + end), base, index)
-        index.take_all(data, spans, base + start)
+        index.add_lines(data, spans, base + start)
     if file.limit is not None and scanner.line_start < scanner.scanned:
         _take_last_line(file, scanner, base, index)
 
@@ -214,7 +214,7 @@ def _take_long_line(file: OpenSource, span: tuple[int, int], base: int, index: C
     if end - begin > LONGEST:
         index.skip(base + begin)
     else:
-        index.take(os.pread(file.fd, end - begin, begin), base + begin)
+        index.add_line(os.pread(file.fd, end - begin, begin), base + begin)
 
 
 def _open_rows(root: Root, path: tuple[str, ...], source: RowSource) -> list[OpenSource]:
@@ -305,7 +305,7 @@ class Transcripts:
         self._lock = threading.Lock()
 
     def snapshot(
-        self, session: Session, read: Read | None, has_ended: Callable[[], bool] = lambda: False
+        self, session: Session, read: ChatDecoder | None, has_ended: Callable[[], bool] = lambda: False
     ) -> TranscriptSnapshot:
         """Open a session's transcript and look at it; with *read* also bring its index up to date.
 
@@ -375,7 +375,7 @@ class Transcripts:
         transcript: Transcript,
         files: list[OpenSource],
         checked_ns: int,
-        read: Read | None,
+        read: ChatDecoder | None,
         missing_base: str | None,
         has_ended: Callable[[], bool],
         until: float,
@@ -392,7 +392,7 @@ class Transcripts:
             index = None
             if read is not None:
                 index = transcript.scan(files, checked_ns, read, missing_base)
-                transcript.take_tail(files, has_ended)
+                transcript.add_unfinished_line(files, has_ended)
                 self._use(transcript, index.nbytes)
             stands = until if transcript.is_conclusive(files) else 0.0
             return TranscriptSnapshot(

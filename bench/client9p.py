@@ -153,8 +153,8 @@ def look(directory: int, name: str, lane: int) -> list[bytes]:
 def fetch(directory: int, name: str, lane: int) -> list[bytes]:
     """Return walk, open, read and clunk of one name."""
     fid = 10 + lane
-    reading = read(fid, 0, _WHOLE_BYTES, lane)
-    return [walk(directory, fid, name, lane), lopen(fid, lane), reading, clunk(fid, lane)]
+    chat_format = read(fid, 0, _WHOLE_BYTES, lane)
+    return [walk(directory, fid, name, lane), lopen(fid, lane), chat_format, clunk(fid, lane)]
 
 
 def names_per_second(client: Client, conversation, directory: int, names: list[str], depth: int) -> float:

@@ -16,7 +16,7 @@ from agents9core.errors import TreeError
 from agents9core.facts import line
 from agents9core.harness import HARNESSES
 from agents9core.identity import PathNumbers
-from agents9core.record import Read
+from agents9core.record import ChatDecoder
 from agents9core.resolver import Examination, Resolver
 from agents9core.session import Session, Source
 from agents9core.transcript import Transcripts
@@ -111,8 +111,8 @@ class Doctor:
 
     def _diagnosis(self, found: Examination) -> Diagnosis:
         session = found.session
-        reading = HARNESSES[found.harness].reading if found.harness else None
-        read = reading.read if reading else None
+        chat_format = HARNESSES[found.harness].chat_format if found.harness else None
+        read = chat_format.read if chat_format else None
         return Diagnosis(
             pid=found.pid,
             harness=found.harness,
@@ -137,7 +137,7 @@ class Doctor:
             self._known_refused[found.home] = list(islice(dict.fromkeys(refused), DIRECTORIES_SHOWN))
         return self._known_refused[found.home]
 
-    def _transcript(self, session: Session, read: Read | None) -> TranscriptReport:
+    def _transcript(self, session: Session, read: ChatDecoder | None) -> TranscriptReport:
         found = TranscriptReport(_clean(session.id), list(map(_file, session.sources)), None, None, [], None)
         if not session.sources:
             return found

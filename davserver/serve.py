@@ -37,8 +37,8 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 A = TypeVar("A", Tcp, Tcp | Unix)
 
 
-def serve(options: argparse.Namespace, root: Directory, say: Callable[[str], object]) -> int:
-    """Serve a tree until a signal comes, and *say* where. Return the exit status, as `main` does."""
+def serve(options: argparse.Namespace, root: Directory, extract: Callable[[str], object]) -> int:
+    """Serve a tree until a signal comes, and *extract* where. Return the exit status, as `main` does."""
     wanted = _wanted(options.http, [parse_tcp(HTTP_DEFAULT)])
     wanted_9p = _wanted(options.ninep, _ninep_defaults())
     try:
@@ -69,7 +69,7 @@ def serve(options: argparse.Namespace, root: Directory, say: Callable[[str], obj
     http.start()
     ninep.start()
     try:
-        say(_where(http, listeners, root))
+        extract(_where(http, listeners, root))
         signal.sigwait(_SIGNALS)
     finally:
         ninep.stop()

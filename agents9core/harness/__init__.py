@@ -22,8 +22,8 @@ from agents9core.harness import (
     pi,
 )
 from agents9core.process import Process, ProcessTable
-from agents9core.record import Read
-from agents9core.seat import Reading
+from agents9core.record import ChatDecoder
+from agents9core.seat import ChatFormat
 from agents9core.session import Session, Source
 
 
@@ -111,11 +111,11 @@ class Harness(NamedTuple):
     """Whether a process has a transcript below a home open for writing: then that one is its home."""
     may_show: Callable[[Process, Callable[[], str]], bool] = _shows_nothing
     """Whether a process may be shown to be one by what it has open, or by its home: a quick look."""
-    reading: Reading | None = None
+    chat_format: ChatFormat | None = None
     """How its transcripts are read; None: they are not."""
-    subagent_reading: Reading | None = None
+    subagent_format: ChatFormat | None = None
     """How the transcripts of its subagents are read."""
-    side_chain: Callable[[str], Read] | None = None
+    side_chain: Callable[[str], ChatDecoder] | None = None
     """How a side chain in a session's own file is read, by what its first record is called."""
     stores: tuple[tuple[str, ...], ...] = ()
     """The directories below its home that hold transcripts and nothing else: what is mirrored."""
@@ -135,8 +135,8 @@ HARNESSES: dict[str, Harness] = {
             claude.owns,
             claude.Claude,
             may_show=claude.may_show,
-            reading=Reading(claude_chat.read, claude_chat.TITLES),
-            subagent_reading=Reading(claude_chat.read_subagent),
+            chat_format=ChatFormat(claude_chat.read, claude_chat.TITLES),
+            subagent_format=ChatFormat(claude_chat.read_subagent),
             side_chain=claude_chat.SideChain,
             stores=(("projects",),),
             skills=(("skills",),),
@@ -149,8 +149,8 @@ HARNESSES: dict[str, Harness] = {
             codex.Codex,
             writes_below=codex.writes_below,
             may_show=codex.may_show,
-            reading=Reading(codex_chat.read),
-            subagent_reading=Reading(codex_chat.read),
+            chat_format=ChatFormat(codex_chat.read),
+            subagent_format=ChatFormat(codex_chat.read),
             stores=(("sessions",), ("archived_sessions",)),
             skills=(("skills",), ("skills", ".system")),
         ),
@@ -160,8 +160,8 @@ HARNESSES: dict[str, Harness] = {
             ".omp",
             omp.owns,
             omp.Omp,
-            reading=Reading(omp_chat.read),
-            subagent_reading=Reading(omp_chat.read),
+            chat_format=ChatFormat(omp_chat.read),
+            subagent_format=ChatFormat(omp_chat.read),
             stores=omp_store.STORES,
             skills=(("agent", "skills"), ("agent", "managed-skills"), ("skills",), ("managed-skills",)),
             homes=omp.homes,
@@ -172,7 +172,7 @@ HARNESSES: dict[str, Harness] = {
             ".pi",
             pi.owns,
             pi.Pi,
-            reading=Reading(omp_chat.read, omp_chat.TITLES),
+            chat_format=ChatFormat(omp_chat.read, omp_chat.TITLES),
             stores=omp_store.STORES,
             skills=(("agent", "skills"), ("skills",)),
             homes=pi.homes,
@@ -183,7 +183,7 @@ HARNESSES: dict[str, Harness] = {
             ".dsh",
             dsh.owns,
             dsh.Dsh,
-            reading=Reading(dsh_chat.read, dsh_chat.TITLES),
+            chat_format=ChatFormat(dsh_chat.read, dsh_chat.TITLES),
             stores=(("sessions",),),
             skills=(("skills",),),
         ),
@@ -193,8 +193,8 @@ HARNESSES: dict[str, Harness] = {
             ".hermes",
             hermes.owns,
             hermes.Hermes,
-            reading=Reading(hermes_chat.read),
-            subagent_reading=Reading(hermes_chat.read),
+            chat_format=ChatFormat(hermes_chat.read),
+            subagent_format=ChatFormat(hermes_chat.read),
             skills=(("skills",),),
         ),
     )

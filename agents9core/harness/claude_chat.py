@@ -94,10 +94,10 @@ class SideChain(RecordDecoder[Record]):
     """Reads one side chain of a session's own file: its first record, and those that follow from it."""
 
     def __init__(self, begins: str) -> None:
-        super().__init__(_DECODED, _RAW, self._say_if_of_it)
+        super().__init__(_DECODED, _RAW, self._extract_if_member)
         self._chain = {begins}
 
-    def _say_if_of_it(self, line: _AnyLine) -> Record:
+    def _extract_if_member(self, line: _AnyLine) -> Record:
         if not line.isSidechain or not line.uuid or self._chain.isdisjoint((line.uuid, line.parentUuid)):
             return NOTHING
         self._chain.add(line.uuid)
@@ -149,16 +149,16 @@ def _assistant(line: _AnyLine) -> list[Message]:
     messages: list[Message] = []
     for number, block in enumerate(content.blocks):
         alone = _alone(block)
-        messages += _said(speaker, content.parts(number)) if alone is None else alone
+        messages += _extracted(speaker, content.parts(number)) if alone is None else alone
     return messages
 
 
 def _alone(block: _AnyBlock) -> list[Message] | None:
     """Return what a block says that is a message of its own whoever's record it is in; None: it is not."""
     kind = block.type or ""
-    say = _ALONE.get(kind)
-    if say is not None:
-        return say(block)
+    extract = _ALONE.get(kind)
+    if extract is not None:
+        return extract(block)
     if kind.endswith("tool_use"):
         return _call(block)
     return _result(block) if kind.endswith("tool_result") else None
@@ -174,7 +174,7 @@ def _result(block: _AnyBlock) -> list[Message]:
 
 
 def _thinking(block: _AnyBlock) -> list[Message]:
-    return _said("thinking", text_parts(block.thinking))
+    return _extracted("thinking", text_parts(block.thinking))
 
 
 def _nothing(_block: _AnyBlock) -> list[Message]:
@@ -191,7 +191,7 @@ _ALONE: dict[str, Callable[[_AnyBlock], list[Message]]] = {
 
 
 def _system(line: _AnyLine) -> list[Message]:
-    return _said("system", text_parts(line.content))
+    return _extracted("system", text_parts(line.content))
 
 
 def _queued(line: _AnyLine) -> list[Message]:
@@ -202,7 +202,7 @@ def _queued(line: _AnyLine) -> list[Message]:
     parts = content_parts(attachment.prompt)
     origin = attachment.origin.kind if attachment.origin else None
     typed = origin is None and attachment.commandMode == "prompt" and not _program_wrote(parts)
-    return _said("user" if origin == "human" or typed else "system", parts)
+    return _extracted("user" if origin == "human" or typed else "system", parts)
 
 
 _SPEAKERS: dict[str, Callable[[_AnyLine], list[Message]]] = {
@@ -233,7 +233,7 @@ def _program_wrote(parts: list[Part]) -> bool:
     return unescape(inner[: safe_cut(inner, len(inner))]).decode().startswith(_PROGRAM_WRITTEN)
 
 
-def _said(role: str, parts: list[Part]) -> list[Message]:
+def _extracted(role: str, parts: list[Part]) -> list[Message]:
     return [Message(role, parts)] if parts else []
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from agents9core.lenient import decoder
+from agents9core.lenient import lenient_decoder
 from agents9core.record import time_ns
 from agents9core.remembered import LRU
 from agents9core.session import Source
@@ -35,7 +35,7 @@ class _ClaudeHeadLine(msgspec.Struct, frozen=True):
     timestamp: str | None = None
 
 
-_line = decoder(_ClaudeHeadLine)
+_line = lenient_decoder(_ClaudeHeadLine)
 
 
 def is_session(id: str) -> bool:

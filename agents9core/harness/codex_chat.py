@@ -123,7 +123,7 @@ _AnyLine: TypeAlias = _CodexLine[Any, Any]
 _ENCRYPTED = Part(LITERAL, b"[encrypted]")
 
 
-def _say(line: _AnyLine) -> Record | None:
+def _extract(line: _AnyLine) -> Record | None:
     """Return what a line says; None where it is no wrapper around an item."""
     item = line.payload
     if item is None:
@@ -132,15 +132,15 @@ def _say(line: _AnyLine) -> Record | None:
     return take(line, item) if take else NOTHING
 
 
-def _say_bare(item: _AnyItem) -> Record:
-    return Record(_said_by_item(item), item.timestamp)
+def _extract_bare(item: _AnyItem) -> Record:
+    return Record(_extracted_from_item(item), item.timestamp)
 
 
 def _response_item(line: _AnyLine, item: _AnyItem) -> Record:
     if line.metadata and line.metadata.inherited_user_message:
         return NOTHING
     if item.type != "agent_message":
-        return Record(_said_by_item(item), line.timestamp, None, (), line.ordinal)
+        return Record(_extracted_from_item(item), line.timestamp, None, (), line.ordinal)
     return Record(_agent(item), line.timestamp, item.id, (), line.ordinal, repeats=True)
 
 
@@ -155,7 +155,7 @@ def _turn_context(line: _AnyLine, context: _AnyItem) -> Record:
 
 
 def _compacted(line: _AnyLine, item: _AnyItem) -> Record:
-    return Record(_said("system", text_parts(item.message)), line.timestamp, None, (), line.ordinal)
+    return Record(_extracted("system", text_parts(item.message)), line.timestamp, None, (), line.ordinal)
 
 
 def _inter_agent(line: _AnyLine, item: _AnyItem) -> Record:
@@ -176,11 +176,11 @@ _LINES: dict[str | None, Callable[[_AnyLine, _AnyItem], Record]] = {
 }
 
 
-def _said_by_item(item: _AnyItem) -> list[Message]:
+def _extracted_from_item(item: _AnyItem) -> list[Message]:
     kind = item.type or ""
-    say = _ITEMS.get(kind)
-    if say is not None:
-        return say(item)
+    extract = _ITEMS.get(kind)
+    if extract is not None:
+        return extract(item)
     if kind.endswith("_call"):
         return _call(item)
     return _output(item) if kind.endswith("_output") else []
@@ -190,18 +190,18 @@ def _message(item: _AnyItem) -> list[Message]:
     if item.role == "user":
         return _from_user(item)
     speaker = "assistant" if item.role == "assistant" else "system"
-    return _said(speaker, content_parts(item.content))
+    return _extracted(speaker, content_parts(item.content))
 
 
 def _agent(item: _AnyItem) -> list[Message]:
     parts = content_parts(item.content)
     if first_byte(item.encrypted_content) == STRING and not parts:
         parts = [_ENCRYPTED]
-    return _said("agent", text_parts(item.author) + parts)
+    return _extracted("agent", text_parts(item.author) + parts)
 
 
 def _reasoning(item: _AnyItem) -> list[Message]:
-    return _said("thinking", content_parts(item.summary) or content_parts(item.content))
+    return _extracted("thinking", content_parts(item.summary) or content_parts(item.content))
 
 
 def _image_generation(item: _AnyItem) -> list[Message]:
@@ -243,7 +243,7 @@ def _from_user(item: _AnyItem) -> list[Message]:
     """Sort the items of a user-role message one by one; neighbours of one class are one message."""
     if first_byte(item.content) != LIST:
         parts = content_parts(item.content)
-        return _said(_role_by_marks(as_text(item.content) or ""), parts)
+        return _extracted(_role_by_marks(as_text(item.content) or ""), parts)
     return [
         Message(role, [part for _, parts in group for part in parts])
         for role, group in groupby(_sorted_items(item), key=lambda pair: pair[0])
@@ -284,10 +284,10 @@ def _marked() -> re.Pattern[str]:
     return re.compile("|".join([*pairs, *prefixes, *_FORMS]), re.DOTALL | re.IGNORECASE | re.ASCII)
 
 
-def _said(role: str, parts: list[Part]) -> list[Message]:
+def _extracted(role: str, parts: list[Part]) -> list[Message]:
     return [Message(role, parts)] if parts else []
 
 
-_bare = RecordDecoder(_Item[str, Decoded], _Item[Raw, Raw], _say_bare)
-read = RecordDecoder(_CodexLine[str, Decoded], _CodexLine[Raw, Raw], _say, _bare)
+_bare = RecordDecoder(_Item[str, Decoded], _Item[Raw, Raw], _extract_bare)
+read = RecordDecoder(_CodexLine[str, Decoded], _CodexLine[Raw, Raw], _extract, _bare)
 """Reads a rollout."""

@@ -99,7 +99,7 @@ class Open(NamedTuple):
     """A session that a process has open."""
 
     via: str
-    place: DshSessionPath
+    location: DshSessionPath
     path: tuple[str, ...] | None
     """Its transcript, where there is one yet."""
     written_ns: int
@@ -132,12 +132,12 @@ class Dsh:
         # Where both are open, what the lock says counts: it comes last.
         files = sorted(process.open_files() or (), key=lambda file: file.target.endswith(LOCK))
         steps: list[str] = []
-        found = {one.place.path: one for one in self._by_fd(files, steps)}
+        found = {one.location.path: one for one in self._by_fd(files, steps)}
         steps = steps or ["fd: no session" if files else "fd: refused"]
         if files:
             steps.append("lock: not asked")
         else:
-            found = {one.place.path: one for one in self._by_lock(process, home, steps)}
+            found = {one.location.path: one for one in self._by_lock(process, home, steps)}
         chosen = _chosen(found)
         if chosen is None:
             return Session(via="none", steps=tuple(steps))
@@ -155,23 +155,23 @@ class Dsh:
         Only those with a transcript.
         """
         found: dict[str, Source] = {}
-        for id, place in _places(home):
-            one = self._stored(place)
+        for id, location in _places(home):
+            one = self._stored(location)
             if one and one.path:
-                found.setdefault(id, Source(one.place.root, one.path))
+                found.setdefault(id, Source(one.location.root, one.path))
         return found
 
     def stored_session(self, home: str, id: str) -> Session | None:
         """Return a session by its id, whoever has it open."""
-        kept = (self._stored(place) for its, place in _places(home) if its == id)
+        kept = (self._stored(location) for its, location in _places(home) if its == id)
         one = next(filter(None, kept), None)
         if one is None:
             return None
         return _session(one)._replace(id=id, started_ns=one.header.started_ns if one.header else 0)
 
-    def _stored(self, place: DshSessionPath) -> Open | None:
-        path = place.transcript()
-        one = self._looked("kept", place, path)[0] if path else None
+    def _stored(self, location: DshSessionPath) -> Open | None:
+        path = location.transcript()
+        one = self._looked("kept", location, path)[0] if path else None
         return one if one and one.path else None
 
     def _by_fd(self, files: Iterable[OpenDescriptor], steps: list[str]) -> Iterator[Open]:
@@ -184,18 +184,18 @@ class Dsh:
             if one is not None:
                 yield one
 
-    def _opened(self, file: OpenDescriptor, place: DshSessionPath, name: str) -> tuple[Open | None, str]:
+    def _opened(self, file: OpenDescriptor, location: DshSessionPath, name: str) -> tuple[Open | None, str]:
         """Return the session of an open lock or transcript, and what was seen."""
-        path = (place.project, place.name, name)
+        path = (location.project, location.name, name)
         try:
-            stat = place.root.stat(path)
+            stat = location.root.stat(path)
         except (TreeError, OSError) as error:
             return None, type(error).__name__
         if not stat.is_regular or (stat.dev, stat.ino) != file.identity():
             return None, "its path leads to another file"
         if name != LOCK and file.writable() is False:
             return None, "open for reading alone"
-        return self._looked("fd", place, place.transcript() if name == LOCK else path)
+        return self._looked("fd", location, location.transcript() if name == LOCK else path)
 
     def _by_lock(self, process: Process, home: str, steps: list[str]) -> Iterator[Open]:
         """Yield the sessions whose locks the process holds by the kernel's table of locks."""
@@ -204,30 +204,30 @@ class Dsh:
         root = Root(os.path.join(home, _STORE))
         for project in root.names() if inodes else ():
             for name in root.names((project,)):
-                place = DshSessionPath(root, project, name)
-                if not _is_locked(place, inodes):
+                location = DshSessionPath(root, project, name)
+                if not _is_locked(location, inodes):
                     continue
-                one, seen = self._looked("lock", place, place.transcript())
-                steps.append(f"lock: {place.path}: {seen}")
+                one, seen = self._looked("lock", location, location.transcript())
+                steps.append(f"lock: {location.path}: {seen}")
                 if one is not None:
                     yield one
 
     def _looked(
-        self, via: str, place: DshSessionPath, path: tuple[str, ...] | None
+        self, via: str, location: DshSessionPath, path: tuple[str, ...] | None
     ) -> tuple[Open | None, str]:
         try:
             if path is None:
-                made_ns = place.lock().mtime_ns
+                made_ns = location.lock().mtime_ns
                 settled = time.time_ns() - made_ns >= _SETTLED_NS
-                one = Open(via, place, None, made_ns, None) if settled else None
+                one = Open(via, location, None, made_ns, None) if settled else None
                 return one, "no transcript yet"
-            stat = place.root.stat(path)
-            header = self._header(place.root, path)
+            stat = location.root.stat(path)
+            header = self._header(location.root, path)
         except (TreeError, OSError) as error:
             return None, type(error).__name__
         if header is not None and not header.own:
             return None, "a subagent's"
-        return Open(via, place, path, stat.mtime_ns, header), f"session {_id(place, header)}"
+        return Open(via, location, path, stat.mtime_ns, header), f"session {_id(location, header)}"
 
     def _header(self, root: Root, path: tuple[str, ...]) -> DshHeader | None:
         """Return what a transcript's first record says; None where it is not written yet, or damaged."""
@@ -279,32 +279,34 @@ def _places(home: str) -> Iterator[tuple[str, DshSessionPath]]:
     root = Root(os.path.join(home, _STORE))
     for project in sorted(root.names()):
         for name in root.names((project,)):
-            place = DshSessionPath(root, project, name)
-            if id := _id(place, None):
-                yield id, place
+            location = DshSessionPath(root, project, name)
+            if id := _id(location, None):
+                yield id, location
 
 
-def _is_locked(place: DshSessionPath, inodes: frozenset[int]) -> bool:
+def _is_locked(location: DshSessionPath, inodes: frozenset[int]) -> bool:
     try:
-        stat = place.lock()
+        stat = location.lock()
     except (TreeError, OSError):
         return False
     return stat.is_regular and stat.ino in inodes
 
 
-def _id(place: DshSessionPath, header: DshHeader | None) -> str | None:
+def _id(location: DshSessionPath, header: DshHeader | None) -> str | None:
     """Return a session's id: its own word for it, else the name of its directory, which is the id escaped."""
     if header is not None and header.id is not None:
         return header.id
-    plain = re.sub(_ESCAPE, lambda found: chr(int(found[1], 16)), place.name)
-    return next((id for id in (plain, place.name) if re.fullmatch(_ID, id)), None)
+    plain = re.sub(_ESCAPE, lambda found: chr(int(found[1], 16)), location.name)
+    return next((id for id in (plain, location.name) if re.fullmatch(_ID, id)), None)
 
 
 def _said(one: Open) -> list[str]:
     if one.path is None:
-        return [f"transcript: {one.place.path} has none yet"]
+        return [f"transcript: {one.location.path} has none yet"]
     unreadable = _unreadable(one)
-    return [f"transcript: {os.path.join(one.place.root.path, *one.path)}: {unreadable}"] if unreadable else []
+    return (
+        [f"transcript: {os.path.join(one.location.root.path, *one.path)}: {unreadable}"] if unreadable else []
+    )
 
 
 def _unreadable(one: Open) -> str | None:
@@ -322,9 +324,9 @@ def _unreadable(one: Open) -> str | None:
 def _session(one: Open, threads: tuple[Session, ...] = (), steps: tuple[str, ...] = ()) -> Session:
     return Session(
         via=one.via,
-        id=_id(one.place, one.header),
+        id=_id(one.location, one.header),
         cwd=one.header.cwd if one.header else None,
-        sources=(Source(one.place.root, one.path),) if one.path else (),
+        sources=(Source(one.location.root, one.path),) if one.path else (),
         unreadable=_unreadable(one),
         threads=threads,
         steps=steps,

@@ -23,7 +23,7 @@ from agents9core.blocks import (
     first_byte,
     text_parts,
 )
-from agents9core.lenient import decoder
+from agents9core.lenient import lenient_decoder
 from agents9core.record import CALL, NOTHING, RESULT, Message, Part, Record, RecordDecoder
 
 VERSIONS = range(5)
@@ -77,14 +77,14 @@ class _Block(msgspec.Struct, frozen=True):
 
 
 _elements = msgspec.json.Decoder(list[Raw]).decode
-_block = decoder(_Block)
+_block = lenient_decoder(_Block)
 
 
 def _say(event: _Event) -> Record:
-    say = _EVENTS.get(event.type)
-    if say is None or event.data is None:
+    extract = _EVENTS.get(event.type)
+    if extract is None or event.data is None:
         return NOTHING
-    messages, facts = say(event.data)
+    messages, facts = extract(event.data)
     return Record(messages, _iso(event.time), facts=facts)
 
 

@@ -23,7 +23,7 @@ from agents9core.blocks import (
     first_byte,
     text_parts,
 )
-from agents9core.lenient import decoder
+from agents9core.lenient import lenient_decoder
 from agents9core.record import CALL, COPY, NOTHING, RESULT, Message, Part, Record, RecordDecoder, Span
 
 JSON = b"\0json:"
@@ -67,7 +67,7 @@ class _Call(msgspec.Struct, frozen=True):
 
 _encode = msgspec.json.Encoder().encode
 _head = msgspec.json.Decoder(Head).decode
-_call = decoder(_Call)
+_call = lenient_decoder(_Call)
 _elements = msgspec.json.Decoder(list[Raw]).decode
 
 

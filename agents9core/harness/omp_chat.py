@@ -29,7 +29,7 @@ from agents9core.blocks import (
     has,
     text_parts,
 )
-from agents9core.lenient import decoder
+from agents9core.lenient import lenient_decoder
 from agents9core.record import CALL, LITERAL, NOTHING, RESULT, Message, Part, Record, RecordDecoder
 
 TITLES = ("session_name",)
@@ -91,7 +91,7 @@ _Facts: TypeAlias = tuple[tuple[str, str], ...]
 
 _fields = msgspec.json.Decoder(dict[str, Raw]).decode
 _elements = msgspec.json.Decoder(list[Raw]).decode
-_file = decoder(_File)
+_file = lenient_decoder(_File)
 
 
 def slot_bytes(beginning: bytes) -> int:
@@ -104,8 +104,8 @@ def slot_bytes(beginning: bytes) -> int:
 
 
 def _say(entry: _AnyEntry) -> Record:
-    say = _ENTRIES.get(entry.type)
-    return say(entry) if say else NOTHING
+    extract = _ENTRIES.get(entry.type)
+    return extract(entry) if extract else NOTHING
 
 
 def _message(entry: _AnyEntry) -> Record:

@@ -10,7 +10,7 @@ import orjson
 
 from agents9core.harness import claude_chat, codex_chat
 from agents9core.identity import PathNumbers
-from agents9core.record import Read
+from agents9core.record import ChatDecoder
 from agents9core.session import Session, Source
 from agents9core.store import Root
 from agents9core.transcript import Transcripts
@@ -24,14 +24,14 @@ NEEDS = ()
 _CHUNK_BYTES = 1 << 18
 
 
-def index(path: Path, read: Read, transcripts: Transcripts | None = None) -> int:
+def index(path: Path, read: ChatDecoder, transcripts: Transcripts | None = None) -> int:
     """Index a transcript from the start, or, with *transcripts* that know it, look once more."""
     transcripts = transcripts or Transcripts(PathNumbers())
     source = Source(Root(str(path.parent)), (path.name,))
     return len(transcripts.snapshot(Session("bench", sources=(source,)), read).index)
 
 
-def reader_of(harness: str) -> Read:
+def reader_of(harness: str) -> ChatDecoder:
     return {"codex": codex_chat, "claude": claude_chat}[harness].read
 
 
@@ -75,7 +75,7 @@ def _cold(bench: Bench, harness: str, path: Path) -> None:
     bench.row(f"{of}: first listing, HTTP", "s", listing, wall, "orjson.loads", at_most_times(0.9))
 
 
-def _measures(path: Path, read: Read) -> tuple[Callable[[], object], ...]:
+def _measures(path: Path, read: ChatDecoder) -> tuple[Callable[[], object], ...]:
     return partial(index, path, read), partial(loads_every_line, path), partial(scan, path)
 
 

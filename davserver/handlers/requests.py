@@ -46,7 +46,7 @@ class Handlers:
     def __init__(self, root: Directory) -> None:
         self.root = root
         self._page = Page(installed_directory())
-        self._pieces = Pieces()
+        self._segments = Pieces()
         self._followers = Followers()
         self._searches = Searches()
         self.by_method: dict[str, Handler] = {
@@ -98,7 +98,7 @@ class Handlers:
         return self._messages_answer(target.href, form, rows, asked.first(rows))
 
     def _messages_answer(self, href: str, form: str, rows: Messages, first: int) -> Answer:
-        return messages_answer(rows, href, form, first, self._pieces, transcript_header(rows))
+        return messages_answer(rows, href, form, first, self._segments, transcript_header(rows))
 
     def _events(self, chat: Chat, target: Target, environ: dict[str, Any], asked: ChatQuery) -> Answer:
         asked = resumed(asked, environ.get("HTTP_LAST_EVENT_ID"))
@@ -128,7 +128,7 @@ class Handlers:
 
     def _propfind(self, environ: dict[str, Any]) -> Answer:
         target = _target(environ)
-        return propfind(self._walk(target), target.href, environ, self._pieces)
+        return propfind(self._walk(target), target.href, environ, self._segments)
 
     def _walk(self, target: Target) -> Node:
         """Return the node that *target* points at. Raises TreeError; a file has no slash after it."""

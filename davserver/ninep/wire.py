@@ -247,11 +247,11 @@ def _varying_codec(cls: type[Any], number: int, parts: list[_Part]) -> Codec:
         return make(values)
 
     def encode(message: Any) -> bytes:  # noqa: ANN401 - an instance of cls
-        pieces = [b""]
+        segments = [b""]
         for first, last, field in parts:
-            field.give(message[first:last], pieces)
-        pieces[0] = _PREFIX.pack(5 + sum(map(len, pieces)), number)
-        return b"".join(pieces)
+            field.give(message[first:last], segments)
+        segments[0] = _PREFIX.pack(5 + sum(map(len, segments)), number)
+        return b"".join(segments)
 
     return Codec(number, decode, encode)
 

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from agents9core.index import ChatIndex
 from agents9core.markdown import PROSE
-from agents9core.record import Read, read_object
+from agents9core.record import ChatDecoder, read_object
 from agents9core.render import cut, make, measure, render
 
 
@@ -15,17 +15,17 @@ def line(**fields: object) -> bytes:
     return json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
-def index_of(read: Read, data: bytes, birth_ns: int = 0) -> ChatIndex:
+def index_of(read: ChatDecoder, data: bytes, birth_ns: int = 0) -> ChatIndex:
     """Index a whole transcript, every line of which ends."""
     index = ChatIndex(read, birth_ns)
     at = 0
     for one in data.split(b"\n")[:-1]:
-        index.take(one, at)
+        index.add_line(one, at)
         at += len(one) + 1
     return index
 
 
-def shown(read: Read, *lines: bytes) -> list[tuple[str, str]]:
+def shown(read: ChatDecoder, *lines: bytes) -> list[tuple[str, str]]:
     """Return the kind and the text of each message, read back from the lines by every way there is.
 
     The ways say the same, or this fails.
@@ -37,23 +37,23 @@ def shown(read: Read, *lines: bytes) -> list[tuple[str, str]]:
 
 def text_of(index: ChatIndex, id_: int, data: bytes) -> str:
     """Read a message back from the transcript that it was found in."""
-    place = index.place(id_)
-    source = data[place.at : place.at + place.length]
+    location = index.location(id_)
+    source = data[location.at : location.at + location.length]
     record = read_object(source, index.read)
     raw = read_object(source, lambda data, _=True: index.read(data, True))
     assert record is not None
     assert raw is not None
     assert replace(record, messages=[]) == replace(raw, messages=[])
-    said, said_raw = record.messages[place.nth], raw.messages[place.nth]
+    said, said_raw = record.messages[location.ordinal], raw.messages[location.ordinal]
     assert replace(said, parts=[]) == replace(said_raw, parts=[])
     text = render(said.parts)
     assert render(said_raw.parts) == text
     is_prose = said.role in PROSE
-    pieces, extent, _ = cut(said_raw.parts, source, is_prose)
+    segments, extent, _ = cut(said_raw.parts, source, is_prose)
     assert extent == measure(said.parts, is_prose) == measure(said_raw.parts, is_prose)
-    assert extent[0] == place.size == len(text)
+    assert extent[0] == location.size == len(text)
     joined = (
-        segment.literal or make(segment.how, source[segment.at :][: segment.length]) for segment in pieces
+        segment.literal or make(segment.how, source[segment.at :][: segment.length]) for segment in segments
     )
     assert b"".join(joined) == text
     return text.decode()

@@ -15,7 +15,7 @@ from agents9core.chat import ChatDirectory, TranscriptFile
 from agents9core.errors import Gone, NotFound, TooLarge, Unavailable
 from agents9core.harness import claude_chat
 from agents9core.identity import PathNumbers
-from agents9core.seat import PinnedTranscript, Reading, SessionHandle, TreeContext
+from agents9core.seat import ChatFormat, PinnedTranscript, SessionHandle, TreeContext
 from agents9core.session import Session, Source
 from agents9core.store import Root
 from agents9core.transcript import Transcripts
@@ -43,7 +43,7 @@ class MadeHandle(SessionHandle):
     def __init__(self, path, budget_bytes=64 << 20):
         numbers = PathNumbers()
         self.context = TreeContext(numbers, Transcripts(numbers, budget_bytes))
-        self.reading = Reading(claude_chat.read)
+        self.chat_format = ChatFormat(claude_chat.read)
         self.key = ("made", 1)
         self.started_ns = 77
         self.path = path / "t.jsonl"
@@ -306,7 +306,7 @@ def test_an_empty_chat_is_gone_when_the_session_is_another(handle):
 
 
 def test_a_harness_that_is_not_read_has_an_empty_chat(handle):
-    handle.reading = None
+    handle.chat_format = None
     handle.write(said("a"))
     chat = handle.chat()
     assert (names(chat), chat.stat().version) == ([], 1)
@@ -444,7 +444,7 @@ def long_message(handle, monkeypatch):
     handle.write(long_line().replace("\u6f22".encode(), rb"\u6f22\ud83d").replace("\u00e9".encode(), b"\xc3"))
     short = read(handle.chat().walk("00000000-user"))
     monkeypatch.setattr(index_module, "LONG", 500)
-    monkeypatch.setattr(render_module, "PIECE", 50)
+    monkeypatch.setattr(render_module, "SEGMENT_BYTES", 50)
     other = MadeHandle(handle.path.parent)
     return other, other.chat().walk("00000000-user"), short
 

@@ -30,7 +30,7 @@ def blocks(*texts: str, **fields: object) -> bytes:
 
 def rows(index: ChatIndex) -> list[tuple[object, ...]]:
     return [
-        (index.kind(id_), index.size(id_), index.time(id_), index.place(id_)) for id_ in range(len(index))
+        (index.kind(id_), index.size(id_), index.time(id_), index.location(id_)) for id_ in range(len(index))
     ]
 
 
@@ -48,17 +48,17 @@ def test_a_recorded_chat_reads_as_expected(case):
 
 def test_a_message_stands_where_its_object_does():
     index = index_of(claude_chat.read, b"\n\0\xef\xbb\xbf" + user("a")[:-1] + user("b"))
-    a, b = (index.place(id_) for id_ in range(2))
+    a, b = (index.location(id_) for id_ in range(2))
     length = len(user("a")) - 1
     assert [(a.at, a.length), (b.at, b.length)] == [(5, length), (5 + length, length)]
 
 
 def test_messages_of_one_record_are_told_apart():
     index = index_of(claude_chat.read, blocks("a", "", "b"))
-    assert [index.place(id_).nth for id_ in range(2)] == [0, 1]
+    assert [index.location(id_).ordinal for id_ in range(2)] == [0, 1]
 
 
-@pytest.mark.parametrize("ask", ["place", "kind", "size", "time"])
+@pytest.mark.parametrize("ask", ["location", "kind", "size", "time"])
 def test_there_is_no_message_past_the_last(ask):
     index = index_of(claude_chat.read, user("a"))
     with pytest.raises(IndexError):
@@ -111,12 +111,12 @@ def test_an_empty_chat_is_as_new_as_its_birth():
 
 def test_a_missing_base_is_said_first():
     index = ChatIndex(codex_chat.read, 7, "0195a7c4")
-    place = index.place(0)
-    assert place.pieces is not None
-    text = b"".join(segment.literal for segment in place.pieces)
-    assert (index.kind(0), index.time(0), place.length) == ("system", 7, 0)
+    location = index.location(0)
+    assert location.segments is not None
+    text = b"".join(segment.literal for segment in location.segments)
+    assert (index.kind(0), index.time(0), location.length) == ("system", 7, 0)
     assert b"0195a7c4" in text
-    assert len(text) == place.size
+    assert len(text) == location.size
 
 
 def test_another_file_of_the_transcript_begins_with_its_own_header():
@@ -129,11 +129,11 @@ def test_another_file_of_the_transcript_begins_with_its_own_header():
 
     index = ChatIndex(codex_chat.read, 0)
     for number, one in enumerate((meta(5), said(3), said(6))):
-        index.take(one, number)
+        index.add_line(one, number)
     index.begin_file()
     for number, one in enumerate((meta(0), said(3)), 3):
-        index.take(one, number)
-    assert [index.place(id_).at for id_ in range(len(index))] == [2, 4]
+        index.add_line(one, number)
+    assert [index.location(id_).at for id_ in range(len(index))] == [2, 4]
 
 
 # Long objects
@@ -163,17 +163,17 @@ TORN_LINE = ESCAPED_LINE.replace(rb"\ud83d\ude00", rb"\ud83d\ude00\ud83d").repla
 @pytest.mark.parametrize("piece", [12, 13, 16, 50, 100_000])
 def test_a_long_object_says_what_it_says_when_it_is_short(data, piece, monkeypatch):
     short = index_of(claude_chat.read, data)
-    monkeypatch.setattr(render_module, "PIECE", piece)
+    monkeypatch.setattr(render_module, "SEGMENT_BYTES", piece)
     monkeypatch.setattr(index_module, "LONG", 0)
     long = index_of(claude_chat.read, data)
     assert [row[:3] for row in rows(long)] == [row[:3] for row in rows(short)]
     for id_ in range(len(long)):
-        place = long.place(id_)
-        assert place.pieces is not None
+        location = long.location(id_)
+        assert location.segments is not None
         made = (
             segment.literal
-            or render_module.make(segment.how, data[place.at + segment.at :][: segment.length])
-            for segment in place.pieces
+            or render_module.make(segment.how, data[location.at + segment.at :][: segment.length])
+            for segment in location.segments
         )
         assert b"".join(made).decode() == text_of(short, id_, data)
 
@@ -181,7 +181,7 @@ def test_a_long_object_says_what_it_says_when_it_is_short(data, piece, monkeypat
 def test_only_messages_of_long_objects_are_cut(monkeypatch):
     monkeypatch.setattr(index_module, "LONG", 200)
     index = index_of(claude_chat.read, user("short") + user("long" * 100))
-    assert [index.place(id_).pieces is None for id_ in range(2)] == [True, False]
+    assert [index.location(id_).segments is None for id_ in range(2)] == [True, False]
 
 
 # However it is fed
@@ -215,7 +215,7 @@ def test_ids_never_move_as_a_file_grows(lines, choice):
 def test_lines_taken_together_are_lines_taken_one_by_one(lines):
     data = b"".join(lines)
     together = ChatIndex(claude_chat.read, 0)
-    together.take_all(data, LineScanner().feed(data), 0)
+    together.add_lines(data, LineScanner().feed(data), 0)
     singly = index_of(claude_chat.read, data)
     assert rows(together) == rows(singly)
     assert (together.skipped, together.skipped_at) == (singly.skipped, singly.skipped_at)
@@ -239,7 +239,7 @@ A, B = user("a")[:-1], user("b")[:-1]
 )
 def test_each_message_stands_on_its_own_line_whatever_the_others_hold(data):
     index = ChatIndex(claude_chat.read, 0)
-    index.take_all(data, LineScanner().feed(data), 0)
+    index.add_lines(data, LineScanner().feed(data), 0)
     assert rows(index) == rows(index_of(claude_chat.read, data))
     assert index.skipped == index_of(claude_chat.read, data).skipped
     for id_ in range(len(index)):
@@ -261,7 +261,7 @@ def traced(data: bytes, lines: int) -> tuple[int, int]:
     try:
         index = ChatIndex(claude_chat.read, 0)
         for number in range(lines):
-            index.take(data.replace(b"NUMBER", b"%d" % number), number)
+            index.add_line(data.replace(b"NUMBER", b"%d" % number), number)
         return tracemalloc.get_traced_memory()[0], index.nbytes
     finally:
         tracemalloc.stop()
@@ -305,7 +305,7 @@ def peak_over(data: bytes) -> float:
     index = ChatIndex(claude_chat.read, 0)
     tracemalloc.start()
     try:
-        index.take(data, 0)
+        index.add_line(data, 0)
         return (tracemalloc.get_traced_memory()[1] - index.nbytes) / len(data)
     finally:
         tracemalloc.stop()
@@ -349,7 +349,7 @@ def peak_over(data: bytes) -> float:
     ],
 )
 def test_a_line_costs_at_most_three_times_its_size(data, monkeypatch):
-    monkeypatch.setattr(render_module, "PIECE", 1 << 14)
+    monkeypatch.setattr(render_module, "SEGMENT_BYTES", 1 << 14)
     assert peak_over(data) < 2.1
 
 
@@ -357,7 +357,7 @@ def test_a_line_costs_at_most_three_times_its_size(data, monkeypatch):
 @pytest.mark.parametrize("damage", ["", "\ud800"])
 def test_a_record_of_many_blocks_is_linear(order, damage, monkeypatch):
     looked = 0
-    find = index_module.cut.__globals__["place"]
+    find = index_module.cut.__globals__["find_part"]
 
     def counted(data: bytes, part: bytes, near: int) -> int:
         nonlocal looked
@@ -365,7 +365,7 @@ def test_a_record_of_many_blocks_is_linear(order, damage, monkeypatch):
         looked += abs(at - near)
         return at
 
-    monkeypatch.setitem(index_module.cut.__globals__, "place", counted)
+    monkeypatch.setitem(index_module.cut.__globals__, "find_part", counted)
     monkeypatch.setattr(index_module, "LONG", 0)
     content = [
         {"type": "tool_use", **{key: {"name": "Do", "input": {"n": n}}[key] for key in order}}

@@ -84,8 +84,8 @@ def test_pieces_cut_anywhere_are_the_whole(inner, longest):
     cuts = [0]
     while len(inner) - cuts[-1] > longest:
         cuts.append(safe_cut(inner, cuts[-1] + longest, cuts[-1]))
-    pieces = [inner[start:end] for start, end in zip(cuts, [*cuts[1:], len(inner)], strict=True)]
-    assert b"".join(map(unescape, pieces)) == unescape(inner)
+    segments = [inner[start:end] for start, end in zip(cuts, [*cuts[1:], len(inner)], strict=True)]
+    assert b"".join(map(unescape, segments)) == unescape(inner)
 
 
 @given(STRINGS, st.data())

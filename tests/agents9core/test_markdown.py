@@ -125,7 +125,7 @@ def test_beyond_the_cap_there_is_none(machine, entry, monkeypatch):
 @pytest.mark.parametrize("long", [1 << 20, 0])
 def test_any_part_is_that_part_of_the_whole(machine, entry, monkeypatch, long):
     monkeypatch.setattr(index_module, "LONG", long)
-    monkeypatch.setattr(render, "PIECE", 7)
+    monkeypatch.setattr(render, "SEGMENT_BYTES", 7)
     for number in range(6):
         machine.says("assistant", [{"type": "text", "text": f"{FORGED}\n{FORGED[:number]}\n```\n{FORGED}"}])
         for role, content in call("Bash", {"x": "`" * number}, f"``\n{FORGED}\n{'`' * number * 3}"):
@@ -145,7 +145,7 @@ def test_a_long_message_reads_as_a_short_one(machine, entry, monkeypatch):
     short = whole(entry)
     other = json.dumps(json.loads(machine.transcript.read_text().splitlines()[0]))
     monkeypatch.setattr(index_module, "LONG", 100)
-    monkeypatch.setattr(render, "PIECE", 11)
+    monkeypatch.setattr(render, "SEGMENT_BYTES", 11)
     machine.transcript.write_text(machine.transcript.read_text()[len(other) + 1 :])
     assert whole(entry) == short.split(b"\n\n", 2)[2].replace(b"## 00000001-a", b"## 00000000-a").replace(
         b"## 00000002-t", b"## 00000001-t"

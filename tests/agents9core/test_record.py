@@ -16,8 +16,8 @@ from agents9core.record import (
     Message,
     Part,
     Record,
+    find_part,
     find_records,
-    place,
     read_object,
     time_ns,
 )
@@ -204,16 +204,16 @@ def test_no_line_that_was_damaged_raises(seed):
 def test_a_part_is_found_wherever_the_one_before_ended(near, at):
     data = bytearray(b"." * 10_000)
     data[at : at + 6] = b'"part"'
-    assert place(bytes(data), b'"part"', near) == at
+    assert find_part(bytes(data), b'"part"', near) == at
 
 
 def test_a_part_is_looked_for_ahead_first():
-    assert place(b'"a" "b" "a"', b'"a"', 4) == 8
+    assert find_part(b'"a" "b" "a"', b'"a"', 4) == 8
 
 
 def test_a_part_that_is_not_in_its_object_is_an_error_and_no_endless_search():
     with pytest.raises(AssertionError):
-        place(b"nothing", b'"a"', 3)
+        find_part(b"nothing", b'"a"', 3)
 
 
 @pytest.mark.parametrize(

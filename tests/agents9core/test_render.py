@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agents9core import render as render_module
 from agents9core.record import COPY, LITERAL, TEXT, Part
-from agents9core.render import cut, make, measure, piece_at, render
+from agents9core.render import cut, make, measure, render, segment_at
 
 TABLE = [
     ([], b""),
@@ -72,12 +72,12 @@ def source_of(parts: list[Part]) -> bytes:
 
 
 def joined(parts: list[Part], data: bytes) -> bytes:
-    pieces, (size, _), _ = cut(parts, data, is_prose=True)
+    segments, (size, _), _ = cut(parts, data, is_prose=True)
     made = [
         segment.literal or make(segment.how, data[segment.at : segment.at + segment.length])
-        for segment in pieces
+        for segment in segments
     ]
-    assert [segment.start for segment in pieces] == [sum(map(len, made[:nth])) for nth in range(len(made))]
+    assert [segment.start for segment in segments] == [sum(map(len, made[:nth])) for nth in range(len(made))]
     assert size == sum(map(len, made))
     return b"".join(made)
 
@@ -102,31 +102,31 @@ PARTS = st.one_of(
 @given(st.lists(PARTS, max_size=5), st.integers(12, 60))
 def test_cut_small_or_not_at_all_is_the_same_message(parts, piece):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(render_module, "PIECE", piece)
+        patch.setattr(render_module, "SEGMENT_BYTES", piece)
         text = joined(parts, source_of(parts))
     assert text == render(parts)
     assert len(text) == measure(parts, is_prose=True)[0]
 
 
 def test_no_piece_is_made_of_more_than_a_piece_of_the_file(monkeypatch):
-    monkeypatch.setattr(render_module, "PIECE", 100)
+    monkeypatch.setattr(render_module, "SEGMENT_BYTES", 100)
     part = Part(TEXT, b'"' + rb"\ud83d\ude00" * 1000 + b'"')
-    pieces, _, _ = cut([part], bytes(part.data), is_prose=True)
-    assert max(segment.length for segment in pieces) <= 100
+    segments, _, _ = cut([part], bytes(part.data), is_prose=True)
+    assert max(segment.length for segment in segments) <= 100
 
 
 def test_a_message_is_cut_from_where_the_one_before_ended():
     data = b'["a","a"]'
     _, _, near = cut([Part(TEXT, b'"a"')], data, is_prose=True)
-    pieces, _, _ = cut([Part(TEXT, b'"a"')], data, True, near)
-    assert pieces[0].at == 6
+    segments, _, _ = cut([Part(TEXT, b'"a"')], data, True, near)
+    assert segments[0].at == 6
 
 
 def test_the_piece_at_an_offset_holds_it(monkeypatch):
-    monkeypatch.setattr(render_module, "PIECE", 12)
+    monkeypatch.setattr(render_module, "SEGMENT_BYTES", 12)
     part = Part(TEXT, b'"' + b"abcdefghij" * 9 + b'"')
-    pieces, (size, _), _ = cut([part], bytes(part.data), is_prose=True)
+    segments, (size, _), _ = cut([part], bytes(part.data), is_prose=True)
     assert all(
-        0 <= offset - piece_at(pieces, offset).start < max(piece_at(pieces, offset).length, 1)
+        0 <= offset - segment_at(segments, offset).start < max(segment_at(segments, offset).length, 1)
         for offset in range(size)
     )

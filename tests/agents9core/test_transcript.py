@@ -36,18 +36,18 @@ def said(text, **fields):
 def texts(snapshot):
     """Read every message of a snapshot back from its files."""
     index = snapshot.index
-    return [_text(snapshot, index.read, index.place(id_)) for id_ in range(len(index))]
+    return [_text(snapshot, index.read, index.location(id_)) for id_ in range(len(index))]
 
 
 def _text(snapshot, read, place):
-    if place.pieces is not None:
+    if place.segments is not None:
         made = (
             piece.literal or make(piece.how, snapshot.read(place.at + piece.at, piece.length))
-            for piece in place.pieces
+            for piece in place.segments
         )
         return b"".join(made).decode().rstrip("\n")
     record = read_object(snapshot.read(place.at, place.length), read)
-    return render(record.messages[place.nth].parts).decode().rstrip("\n")
+    return render(record.messages[place.ordinal].parts).decode().rstrip("\n")
 
 
 class Scene:
@@ -598,8 +598,8 @@ def test_only_the_last_file_grows(three):
 def test_places_run_over_all_files(three):
     with three.snapshot() as snapshot:
         size_a = three.sources[0].limit
-        assert snapshot.index.place(0).at == 0
-        assert snapshot.index.place(2).at == size_a + len(meta())
+        assert snapshot.index.location(0).at == 0
+        assert snapshot.index.location(2).at == size_a + len(meta())
         assert snapshot.read(size_a, len(meta())) == meta()
 
 
@@ -924,7 +924,7 @@ def test_a_compressed_base_is_not_looked_at_again(fork, monkeypatch):
 
 
 def test_a_long_first_scan_holds_up_nobody_elses_transcript(scene, tmp_path):
-    slow, reading, go_on = tmp_path / "slow.jsonl", threading.Event(), threading.Event()
+    slow, chat_format, go_on = tmp_path / "slow.jsonl", threading.Event(), threading.Event()
     slow.write_bytes(said("slow"))
     scene.path.write_bytes(said("quick"))
 
@@ -935,7 +935,7 @@ def test_a_long_first_scan_holds_up_nobody_elses_transcript(scene, tmp_path):
             return claude_chat.read(data)
 
         def lines(self, data, spans):
-            reading.set()
+            chat_format.set()
             assert go_on.wait(10)
             return claude_chat.read.lines(data, spans)
 
@@ -943,7 +943,7 @@ def test_a_long_first_scan_holds_up_nobody_elses_transcript(scene, tmp_path):
         target=scene.texts, args=(Source(scene.root, (slow.name,)),), kwargs={"read": ReadsSlowly()}
     )
     reader.start()
-    assert reading.wait(10)
+    assert chat_format.wait(10)
     assert scene.texts() == ["quick"]
     go_on.set()
     reader.join()

@@ -313,18 +313,18 @@ def test_stop_lets_a_reader_finish_that_reads(tree, long):
     peers = Peers()
     door = HttpServer(App(tree), [("127.0.0.1", 0)], peers)
     door.start()
-    reading, idle, half = (socket.create_connection(door.addresses[0], timeout=20) for _ in range(3))
-    reading.sendall(b"GET /long HTTP/1.0\r\n\r\n")
+    chat_format, idle, half = (socket.create_connection(door.addresses[0], timeout=20) for _ in range(3))
+    chat_format.sendall(b"GET /long HTTP/1.0\r\n\r\n")
     half.sendall(b"GET")
-    received = reading.recv(1000)
+    received = chat_format.recv(1000)
     eventually(lambda: len(door.connections) == 3)
     door.loop.drain()
     assert has_ended(idle)
     assert has_ended(half)
-    while data := reading.recv(1_000_000):
+    while data := chat_format.recv(1_000_000):
         received += data
     assert received.endswith(LONG)
     door.stop()
     peers.close()
-    for sock in (reading, idle, half):
+    for sock in (chat_format, idle, half):
         sock.close()

@@ -281,9 +281,9 @@ def test_stop_ends_handshakes_and_transfers(files):
     with socket.create_connection(door.addresses[0], timeout=20) as silent:
         with context.wrap_socket(
             socket.create_connection(door.addresses[0], timeout=20), server_hostname="localhost"
-        ) as reading:
-            reading.sendall(GET_LONG)
-            assert reading.recv(4) == b"HTTP"
+        ) as chat_format:
+            chat_format.sendall(GET_LONG)
+            assert chat_format.recv(4) == b"HTTP"
             started = time.monotonic()
             door.stop()
             assert time.monotonic() - started < 3

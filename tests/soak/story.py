@@ -201,7 +201,7 @@ class Story:
         tale = agent.tale
         with tale.path.open("ab", buffering=0) as out:
             for line, messages in self._turn(agent):
-                self._say(out, tale, line, messages)
+                self._extract(out, tale, line, messages)
 
     def _clear(self, agent: Agent) -> None:
         """Begin another session."""
@@ -217,7 +217,7 @@ class Story:
         with tale.path.open("r+b", buffering=0) as out:
             out.truncate(0)
             for line, messages in [*self._heading(agent), *self._turn(agent)]:
-                self._say(out, tale, line, messages)
+                self._extract(out, tale, line, messages)
         old.ends = time.monotonic()
 
     def _replace(self, agent: Agent) -> None:
@@ -228,7 +228,7 @@ class Story:
         other = tale.path.with_suffix(".new")
         with other.open("wb", buffering=0) as out:
             for line, messages in [*self._heading(agent), *self._turn(agent)]:
-                self._say(out, tale, line, messages)
+                self._extract(out, tale, line, messages)
         tale.begins = time.monotonic()
         agent.tales.append(tale)
         other.rename(tale.path)
@@ -262,7 +262,7 @@ class Story:
         stamp = {"timestamp": f"2026-11-02T10:00:{self._dice.randrange(60):02d}.000Z", **record}
         return dumps(stamp).encode() + b"\n"
 
-    def _say(self, out, tale: Tale, line: bytes, messages: Messages) -> None:
+    def _extract(self, out, tale: Tale, line: bytes, messages: Messages) -> None:
         """Write a line, and into the book: first that it may be there, at last that it must."""
         self.counts["lines"] += 1
         for kind, text in messages:
@@ -302,7 +302,7 @@ class Story:
         agent.tales.append(tale)
         with path.open("wb", buffering=0) as out:
             for line, messages in [*self._heading(agent), *self._turn(agent)]:
-                self._say(out, tale, line, messages)
+                self._extract(out, tale, line, messages)
         tale.begins = time.monotonic()
         if agent.harness == "claude":
             self._register(agent, session)

@@ -94,13 +94,13 @@ def test_any_cuts_give_the_same_answers(session, name):
     data = (DATA / name).read_bytes()
     whole = answers(session, [data])
     dice = random.Random(9)
-    pieces = []
+    segments = []
     at = 0
     while at < len(data):
         length = dice.choice([1, 2, 3, 7, 50])
-        pieces.append(data[at : at + length])
+        segments.append(data[at : at + length])
         at += length
-    assert len(answers(session, pieces)) == len(whole)
+    assert len(answers(session, segments)) == len(whole)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("v9fs")])

@@ -75,8 +75,8 @@ def coloured(blank):
     ],
 )
 def test_colours_of_a_terminal_stay_and_other_escapes_go(coloured, text, shown):
-    pieces = [piece for piece in coloured(text) if piece[2]]
-    assert pieces == shown
+    segments = [piece for piece in coloured(text) if piece[2]]
+    assert segments == shown
 
 
 PARTS_OF_RGB = (
