@@ -121,7 +121,7 @@ class Resolver:
         that have been seen to run.
         """
         kind = HARNESSES[harness]
-        homes = (kind.homes(process, home) for process, home in self._peers(kind))
+        homes = (kind.homes(process, home) for process, home in self._siblings(kind))
         now = [self.root(harness), *chain.from_iterable(homes)]
         with self._remembering:
             return list(dict.fromkeys([*now, *self._homes[harness]]))
@@ -239,7 +239,7 @@ class Resolver:
         home = self._home(harness, process)
         self._remember(harness, harness.homes(process, home))
         try:
-            return self._finders[harness.name].resolve(process, home, lambda: self._peers(harness))
+            return self._finders[harness.name].resolve(process, home, lambda: self._siblings(harness))
         except TreeError as error:
             return Session(via="none", steps=(f"its files cannot be read now: {type(error).__name__}",))
         except Exception as exc:
@@ -279,7 +279,7 @@ class Resolver:
             scan.listed.add(harness)
             return scan.processes[harness]
 
-    def _peers(self, harness: Harness) -> list[tuple[Process, str]]:
+    def _siblings(self, harness: Harness) -> list[tuple[Process, str]]:
         """Return the processes of a harness, each with its home."""
         scan = self._scan
         if time.monotonic() - scan.began > max(REUSE_SECONDS, scan.took * _SCAN_SHARE):
@@ -327,7 +327,7 @@ class Resolver:
         known = self._verdicts.get(process.pid)
         if known is not None and known.shape == shape:
             return known.harness
-        name = next((name for name, harness in HARNESSES.items() if harness.owns(process)), None)
+        name = next((name for name, harness in HARNESSES.items() if harness.matches(process)), None)
         if shape is not None:
             self._verdicts[process.pid] = _Recognition(shape, name)
         return name

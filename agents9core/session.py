@@ -34,7 +34,7 @@ class Session(NamedTuple):
     """Where an agent's session stands. None or an empty field: not known, or there is none."""
 
     via: str
-    """The rung of the ladder that answered: registry, fd, lock, daemon, none ..."""
+    """The route that answered: registry, fd, lock, daemon, none ..."""
     id: str | None = None
     cwd: str | None = None
     """What the harness's own record says; the process's own working directory goes before it."""
@@ -62,7 +62,7 @@ class Session(NamedTuple):
     threads: tuple["Session", ...] = ()
     """Every thread of its own that the process has open, where one answer does not say it all."""
     steps: tuple[str, ...] = ()
-    """What each rung saw, a line each, for `agents9 doctor`."""
+    """What each route saw, a line each, for `agents9 doctor`."""
 
 
 def side_chain(session: Session, begins: str) -> Session:

@@ -1,4 +1,4 @@
-"""What the peers serve: a directory with the same files as a chat."""
+"""What the siblings serve: a directory with the same files as a chat."""
 
 import os
 from pathlib import Path

@@ -3,7 +3,7 @@
 main
   serve   Resolver → build_tree → `davserver.serve`: both doors until a signal comes
   ps      walks the same tree as any client and prints what its fact files say
-  doctor  asks the Resolver for what each rung of an agent's ladder saw, and reads its transcript
+  doctor  asks the Resolver for what each route of an agent's routes saw, and reads its transcript
   passwd  changes a password file, which `serve` reads for HTTP clients that it cannot know otherwise
 
 What only one command needs it imports when it runs: `ps` is to answer at once.

@@ -1,6 +1,6 @@
 """`agents9 doctor`: why an agent has the chat that it has, or none.
 
-For each agent every rung of its harness's ladder and what it saw, the files of its transcript, and the lines
+For each agent every route of its harness and what it saw, the files of its transcript, and the lines
 of them that could not be read.
 """
 
@@ -29,12 +29,12 @@ _INDENT = 12
 
 
 @dataclass(slots=True)
-class Rung:
-    """What one rung of the ladder saw; `transcript` is none, and says what there is to say of the file."""
+class RouteReport:
+    """What one route saw; `transcript` is none, and says what there is to say of the file."""
 
-    rung: str
+    route: str
     answered: bool
-    saw: list[str]
+    observed: list[str]
 
 
 @dataclass(slots=True)
@@ -79,7 +79,7 @@ class Diagnosis:
     session: str | None
     why: str | None
     """Why it is no agent; None: it is one."""
-    ladder: list[Rung]
+    routes: list[RouteReport]
     transcript: TranscriptReport | None
     threads: list[TranscriptReport]
 
@@ -122,7 +122,7 @@ class Doctor:
             via=session.via if session else None,
             session=_clean(session.id) if session else None,
             why=_clean(found.why) if session is None else None,
-            ladder=list(_ladder(session)) if session else [],
+            routes=list(_ladder(session)) if session else [],
             transcript=self._transcript(session, read) if session else None,
             threads=[self._transcript(thread, read) for thread in session.threads] if session else [],
         )
@@ -186,9 +186,9 @@ def _paragraph(found: Diagnosis) -> Iterator[str]:
     yield _row("home", f"{found.home or ''}{guess}")
     for path in found.refused:
         yield _row("refused", f"{path}: may not be read, and looks empty")
-    for rung in found.ladder:
-        for saw in rung.saw:
-            yield _row(rung.rung, saw)
+    for route in found.routes:
+        for saw in route.observed:
+            yield _row(route.route, saw)
     if found.transcript is not None:
         yield from _rows(found.transcript)
     for thread in found.threads:
@@ -214,10 +214,12 @@ def _row(name: str, text: str) -> str:
     return f"  {name:<{_INDENT}}{text}".rstrip()
 
 
-def _ladder(session: Session) -> Iterator[Rung]:
+def _ladder(session: Session) -> Iterator[RouteReport]:
     said = (text.partition(": ") for text in session.steps)
-    for rung, steps in groupby(said, key=lambda step: step[0]):
-        yield Rung(_clean(rung) or "", rung == session.via, [_clean(saw) or "" for _, _, saw in steps])
+    for route, steps in groupby(said, key=lambda step: step[0]):
+        yield RouteReport(
+            _clean(route) or "", route == session.via, [_clean(saw) or "" for _, _, saw in steps]
+        )
 
 
 def _file(source: Source) -> FileReport:

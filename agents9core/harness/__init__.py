@@ -31,11 +31,11 @@ class Finder(Protocol):
     """What one server remembers of a harness's sessions. May be used from several threads."""
 
     def resolve(
-        self, process: Process, home: str, peers: Callable[[], Iterable[tuple[Process, str]]]
+        self, process: Process, home: str, siblings: Callable[[], Iterable[tuple[Process, str]]]
     ) -> Session | None:
         """Return the session of a process; None where the process is not to be listed at all.
 
-        *peers* gives the harness's processes of now, each with its home. Never raises for what is on disk.
+        *siblings* gives the harness's processes of now, each with its home. Never raises for what is on disk.
         """
 
     def subagents(self, session: Session) -> Mapping[str, Session]:
@@ -62,7 +62,7 @@ class Prover(Protocol):
         """Return of which processes `proves` may say so, by one look at a home."""
 
 
-def _nobody(_process: Process) -> bool:
+def _matches_none(_process: Process) -> bool:
     return False
 
 
@@ -83,7 +83,7 @@ class NoFinder:
 
     def __init__(self, _table: ProcessTable) -> None: ...
 
-    def resolve(self, process: Process, home: str, peers: object) -> Session | None:
+    def resolve(self, process: Process, home: str, siblings: object) -> Session | None:
         return Session(via="none")
 
     def subagents(self, session: Session) -> Mapping[str, Session]:
@@ -104,7 +104,7 @@ class Harness(NamedTuple):
     """The environment variable that moves its home."""
     home: str
     """Where its home is below $HOME, unless that is set."""
-    owns: Callable[[Process], bool] = _nobody
+    matches: Callable[[Process], bool] = _matches_none
     """Whether a process is one. Reads its argv and exe, no more."""
     finder: Callable[[ProcessTable], Finder] = NoFinder
     writes_below: Callable[[Process, str], bool] = _writes_none
@@ -132,7 +132,7 @@ HARNESSES: dict[str, Harness] = {
             "claude",
             "CLAUDE_CONFIG_DIR",
             ".claude",
-            claude.owns,
+            claude.matches,
             claude.Claude,
             may_show=claude.may_show,
             chat_format=ChatFormat(claude_chat.read, claude_chat.TITLES),
@@ -145,7 +145,7 @@ HARNESSES: dict[str, Harness] = {
             "codex",
             "CODEX_HOME",
             ".codex",
-            codex_argv.owns,
+            codex_argv.matches,
             codex.Codex,
             writes_below=codex.writes_below,
             may_show=codex.may_show,
@@ -158,7 +158,7 @@ HARNESSES: dict[str, Harness] = {
             "omp",
             None,
             ".omp",
-            omp.owns,
+            omp.matches,
             omp.Omp,
             chat_format=ChatFormat(omp_chat.read),
             subagent_format=ChatFormat(omp_chat.read),
@@ -181,7 +181,7 @@ HARNESSES: dict[str, Harness] = {
             "dsh",
             "DSH_HOME",
             ".dsh",
-            dsh.owns,
+            dsh.matches,
             dsh.Dsh,
             chat_format=ChatFormat(dsh_chat.read, dsh_chat.TITLES),
             stores=(("sessions",),),
@@ -191,7 +191,7 @@ HARNESSES: dict[str, Harness] = {
             "hermes",
             "HERMES_HOME",
             ".hermes",
-            hermes.owns,
+            hermes.matches,
             hermes.Hermes,
             chat_format=ChatFormat(hermes_chat.read),
             subagent_format=ChatFormat(hermes_chat.read),

@@ -37,7 +37,7 @@ _LATEST_MS = 8_640_000_000_000_000
 """The last time that a JavaScript Date can be; ECMA-262 21.4.1.1."""
 
 
-def owns(process: Process) -> bool:
+def matches(process: Process) -> bool:
     """Say whether a process is a Claude Code that holds a conversation, or may be given one.
 
     Named by comm, argv[0] or its executable: `claude`, the version that is installed (2.1.332), or node.
@@ -96,7 +96,7 @@ class Claude:
         self._heads = ClaudeHeadCache()
         self.subagents = Subagents().of
 
-    def resolve(self, process: Process, home: str, _peers: object = None) -> Session | None:
+    def resolve(self, process: Process, home: str, _siblings: object = None) -> Session | None:
         """Return the session of a process; None where it holds no conversation: a helper, a viewer, a spare,
         one whose session was moved elsewhere.
         """

@@ -1,8 +1,8 @@
 """codex: the thread that each of its processes is in.
 
-The ladder: the rollout that the process holds open; the thread whose writer lock it holds; for a TUI whose
-thread lives in the home's shared daemon, the daemon's thread that can only be this TUI's. codex's databases
-are never opened. Seen in 0.120.0 (no locks, no daemon) to 0.171.0; docs/FORMATS.md.
+The routes, in order: the rollout that the process holds open; the thread whose writer lock it holds; for a
+TUI whose thread lives in the home's shared daemon, the daemon's thread that can only be this TUI's. codex's
+databases are never opened. Seen in 0.120.0 (no locks, no daemon) to 0.171.0; docs/FORMATS.md.
 """
 
 import os
@@ -24,7 +24,7 @@ from agents9core.remembered import LRU, TTLCache
 from agents9core.session import Session, Source
 from agents9core.store import Root
 
-Peers = Callable[[], Iterable[tuple[Process, str]]]
+Siblings = Callable[[], Iterable[tuple[Process, str]]]
 """The codex processes of now, each with its home."""
 SHARED_SECONDS = 0.04
 """How long one look at a daemon and its TUIs serves them all: a listing of many TUIs is one look."""
@@ -118,7 +118,7 @@ class Codex:
         self._subagent_names: LRU[tuple[str, str], dict[str, str]] = LRU()
         self._subagents: LRU[tuple[str, str], tuple[float, dict[str, Session]]] = LRU()
 
-    def resolve(self, process: Process, home: str, peers: Peers) -> Session | None:
+    def resolve(self, process: Process, home: str, siblings: Siblings) -> Session | None:
         """Return the session of a process; of the shared daemon only its threads.
 
         None where the process may be a subcommand that is not known, and has no thread.
@@ -134,7 +134,7 @@ class Codex:
             threads = _sessions(place, held) if len(held.threads()) > 1 else ()
             steps = (*held.steps, "daemon: not asked")
             return _session(place, thread, thread.via)._replace(threads=threads, steps=steps)
-        thread, seen = self._in_daemon(process, asked, place, peers)
+        thread, seen = self._in_daemon(process, asked, place, siblings)
         if thread is None and asked.doubtful:
             return None
         session = _session(place, thread, "daemon") if thread else Session(via="none")
@@ -257,7 +257,7 @@ class Codex:
         return own, others, steps or ["fd: no rollout"]
 
     def _in_daemon(
-        self, process: Process, asked: CodexCommand, home: Home, peers: Peers
+        self, process: Process, asked: CodexCommand, home: Home, siblings: Siblings
     ) -> tuple[Thread | None, list[str]]:
         """Return the thread of the home's shared daemon that can only be this TUI's."""
         if not uses_daemon(asked):
@@ -266,7 +266,7 @@ class Codex:
         with self._lock:
             scan = self._scans.get(home.path)
         if scan is None or key not in scan.tuis or time.monotonic() - scan.began > SHARED_SECONDS:
-            scan = self._scan_daemon(process, home, peers)
+            scan = self._scan_daemon(process, home, siblings)
             with self._lock:
                 self._scans[home.path] = scan
         seen = f"daemon: {len(scan.threads)} threads, {len(scan.tuis)} TUIs without one of their own"
@@ -275,18 +275,18 @@ class Codex:
             *(f"daemon: {doubt}" for doubt in [scan.why_none.get(key)] if doubt),
         ]
 
-    def _scan_daemon(self, process: Process, home: Home, peers: Peers) -> _DaemonScan:
+    def _scan_daemon(self, process: Process, home: Home, siblings: Siblings) -> _DaemonScan:
         """Give each TUI of a home the daemon's thread that can only be its."""
         began = time.monotonic()
         locks = read_locks(self._table.root)
         threads: dict[str, Thread] = {}
         tuis: list[Tui] = []
-        for peer in _of_home(process, home.path, peers()):
-            command = parse_argv(peer.argv() or ())
+        for sibling in _of_home(process, home.path, siblings()):
+            command = parse_argv(sibling.argv() or ())
             if is_daemon(command):
-                threads |= self._held(peer, home, locks).threads()
-            elif uses_daemon(command) and not self._held(peer, home, locks).threads():
-                tuis.append(self._tui(peer, command))
+                threads |= self._held(sibling, home, locks).threads()
+            elif uses_daemon(command) and not self._held(sibling, home, locks).threads():
+                tuis.append(self._tui(sibling, command))
         threads = {id: self._dated(home, thread) for id, thread in threads.items()}
         given = assign(tuis, threads.values())
         found = {key: threads[id] for key, id in given.items() if threads[id].header is not None}
@@ -316,10 +316,10 @@ def _directory(process: Process, asked: CodexCommand) -> str | None:
     return os.path.realpath(os.path.join(cwd, moved)) if cwd and moved else cwd
 
 
-def _of_home(process: Process, home: str, peers: Iterable[tuple[Process, str]]) -> list[Process]:
+def _of_home(process: Process, home: str, siblings: Iterable[tuple[Process, str]]) -> list[Process]:
     """Return the processes of one home, this one certainly among them."""
     real = os.path.realpath(home)
-    same = {peer.pid: peer for peer, its in peers if its == home or os.path.realpath(its) == real}
+    same = {sibling.pid: sibling for sibling, its in siblings if its == home or os.path.realpath(its) == real}
     return list({**same, process.pid: process}.values())
 
 

@@ -79,7 +79,7 @@ def _setting(option: str, value: str) -> dict[str, str]:
     return {}
 
 
-def owns(process: Process) -> bool:
+def matches(process: Process) -> bool:
     """Say whether a process is a codex that has threads, the shared daemon included.
 
     Named by comm, argv[0] or its executable; not the node wrapper, nor the same binary under the name of a

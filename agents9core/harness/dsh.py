@@ -41,7 +41,7 @@ _SETTLED_NS = 80_000_000
 """A lock younger than this may be a subagent's, whose transcript comes a moment later."""
 
 
-def owns(process: Process) -> bool:
+def matches(process: Process) -> bool:
     """Say whether a process is a dsh: node with the script `dsh`, or with the package's own."""
     argv = process.argv() if plain(process.comm) in _COMMS else None
     if not argv or not node.is_interpreter(argv[0]):
@@ -127,7 +127,7 @@ class Dsh:
         self._lock = threading.Lock()
         self._headers: LRU[tuple[str, object], DshHeader] = LRU()
 
-    def resolve(self, process: Process, home: str, _peers: object = None) -> Session:
+    def resolve(self, process: Process, home: str, _siblings: object = None) -> Session:
         """Return the session of a process; of several the one by codex's rule, and all as threads."""
         # Where both are open, what the lock says counts: it comes last.
         files = sorted(process.open_files() or (), key=lambda file: file.target.endswith(LOCK))

@@ -1,7 +1,7 @@
 """hermes: which processes are one, and what little tells the session that each is in.
 
 Its sessions are rows of `<home>/state.db` (`hermes_store`); nothing in it names a process. The
-ladder: `<home>/runtime/active_sessions.json`, written only where `max_concurrent_sessions` is set; the id on
+routes: `<home>/runtime/active_sessions.json`, written only where `max_concurrent_sessions` is set; the id on
 the command line; what a child was given, and whose subagents a process has. `/new` moves none of these, but
 the row of the session that was left has ended. Else the session is not known. Seen in 0.19.0; FORMATS.md.
 """
@@ -46,7 +46,7 @@ Known = tuple[str | None, int]
 """A session's id, and when what says so was written; 0: that has no time."""
 
 
-def owns(process: Process) -> bool:
+def matches(process: Process) -> bool:
     """Say whether a process is a hermes: comm `hermes` (it names itself so), or python with its script.
 
     Started by its script it has the script's name. Not the terminal interface in front of one (node), nor
@@ -78,7 +78,7 @@ class Hermes:
     def __init__(self, table: ProcessTable) -> None:
         self._table = table
 
-    def resolve(self, process: Process, home: str, _peers: object = None) -> Session:
+    def resolve(self, process: Process, home: str, _siblings: object = None) -> Session:
         """Return the session of a process; of several in one gateway the one that was last used.
 
         What the database says has ended since the process started was left: for a new one, or a resumed one.

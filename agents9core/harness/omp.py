@@ -1,7 +1,8 @@
 """omp (oh-my-pi): which processes are one, and the session that each is in.
 
-The ladder: the transcript that the process holds open (from its second write on); what is noted of its
-terminal; the newest in the directory of its cwd, where that can only be its. Seen in 18.2.3; docs/FORMATS.md.
+The routes, in order: the transcript that the process holds open (from its second write on); what is noted of
+its terminal; the newest in the directory of its cwd, where that can only be its. Seen in 18.2.3;
+docs/FORMATS.md.
 """
 
 import time
@@ -30,12 +31,12 @@ from agents9core.harness.omp_store import (
 from agents9core.harness.omp_stored import StoredSessions
 from agents9core.harness.omp_terminal import Note, read_note, terminal_of
 from agents9core.harness.programs import plain
-from agents9core.harness.sharing import Wish, share_out
+from agents9core.harness.sharing import Wish, assign_files
 from agents9core.harness.threads import Key, OpenThreads, Thread, choose
 from agents9core.process import OpenDescriptor, Process, ProcessTable, without_deleted
 from agents9core.session import Session
 
-Peers = Callable[[], Iterable[tuple[Process, str]]]
+Siblings = Callable[[], Iterable[tuple[Process, str]]]
 """The omp processes of now, each with its home."""
 SHARED_SECONDS = 0.04
 """How long one look at all omp processes serves each of them: a listing of many is one look."""
@@ -52,7 +53,7 @@ _SLACK_NS = 2_000_000_000
 """How far a start and a file's time may be apart: the boot time is known to a second."""
 
 
-def owns(process: Process) -> bool:
+def matches(process: Process) -> bool:
     """Say whether a process is an omp with a session: no worker of one, no relay, no tool."""
     argv = process.argv() if plain(process.comm) == "omp" else None
     if not argv:
@@ -110,7 +111,7 @@ class _OmpScan(NamedTuple):
 
     began: float
     given: Mapping[Key, tuple[str, OmpTranscript]]
-    """The rung that answered, and its answer."""
+    """The route that answered, and its answer."""
     steps: Mapping[Key, list[str]]
 
 
@@ -124,7 +125,7 @@ class Omp:
         self.stored = self._stored.stored
         self.stored_session = self._stored.stored_session
 
-    def resolve(self, process: Process, home: str, peers: Peers) -> Session:
+    def resolve(self, process: Process, home: str, siblings: Siblings) -> Session:
         """Return the session of a process."""
         seen = self._seen(process, home)
         if not seen.persists:
@@ -133,7 +134,7 @@ class Omp:
             return self._stored.session("fd", held, (*seen.steps, "terminal: not asked", "dir: not asked"))
         scan = self._scan
         if seen.key not in scan.steps or time.monotonic() - scan.began > SHARED_SECONDS:
-            scan = self._scan = self._scan_all(seen, peers)
+            scan = self._scan = self._scan_all(seen, siblings)
         steps = tuple(scan.steps[seen.key])
         if seen.key not in scan.given:
             return Session(via="none", steps=steps)
@@ -244,13 +245,13 @@ class Omp:
 
     # dir
 
-    def _scan_all(self, seen: _Seen, peers: Peers) -> _OmpScan:
+    def _scan_all(self, seen: _Seen, siblings: Siblings) -> _OmpScan:
         """Share the transcripts that are noted, or lie in the right directory, among all processes."""
         began = time.monotonic()
         everybody = {seen.key: seen}
-        for peer, home in peers():
-            if (peer.pid, peer.start) not in everybody:
-                everybody[(peer.pid, peer.start)] = self._seen(peer, home)
+        for sibling, home in siblings():
+            if (sibling.pid, sibling.start) not in everybody:
+                everybody[(sibling.pid, sibling.start)] = self._seen(sibling, home)
         waiting = [one for one in everybody.values() if one.persists and not one.held]
         held = {path for one in everybody.values() for path in one.held}
         given = _share_notes(waiting, held)
@@ -268,7 +269,7 @@ class Omp:
         for one in rest:
             files = [(path, born) for path, born, found[path] in self._candidates(one) if path not in taken]
             wishes.append(Wish(one.key, self._started_ns(one.process) // 1_000_000, tuple(files)))
-        given = share_out(wishes)
+        given = assign_files(wishes)
         for one, wish in zip(rest, wishes, strict=True):
             one.steps.append(f"dir: {_said(one, wish, given)}")
         return {key: ("dir", found[path]) for key, path in given.items()}

@@ -92,12 +92,12 @@ class Pi:
         self.stored = self._stored.stored
         self.stored_session = self._stored.stored_session
 
-    def resolve(self, process: Process, home: str, peers: Peers) -> Session:
+    def resolve(self, process: Process, home: str, siblings: Peers) -> Session:
         """Return the session of a process."""
         key = (process.pid, process.start)
         look = self._look
         if key not in look.steps or time.monotonic() - look.began > SHARED_SECONDS:
-            look = self._look = self._look_at_all(process, home, peers)
+            look = self._look = self._look_at_all(process, home, siblings)
         steps = (f"dir: {look.steps[key]}",)
         if key not in look.given:
             return Session(via="none", steps=steps)
@@ -107,17 +107,19 @@ class Pi:
         """Return none: pi has no subagents of its own."""
         return {}
 
-    def _look_at_all(self, process: Process, home: str, peers: Peers) -> _PiLook:
+    def _look_at_all(self, process: Process, home: str, siblings: Peers) -> _PiLook:
         """Share the transcripts of the processes' directories among all of them."""
         began = time.monotonic()
-        everybody = {(peer.pid, peer.start): (peer, its) for peer, its in peers()}
+        everybody = {(sibling.pid, sibling.start): (sibling, its) for sibling, its in siblings()}
         everybody[process.pid, process.start] = (process, home)
         found: dict[str, OmpTranscript] = {}
         wishes, cwds = [], {}
-        for key, (peer, its) in everybody.items():
-            cwd, started_ns = peer.cwd(), self._table.started_ns(peer.start)
+        for key, (sibling, its) in everybody.items():
+            cwd, started_ns = sibling.cwd(), self._table.started_ns(sibling.start)
             files = []
-            for path, born, transcript in self._stored.written_since(_files(peer, its, cwd), cwd, started_ns):
+            for path, born, transcript in self._stored.written_since(
+                _files(sibling, its, cwd), cwd, started_ns
+            ):
                 found[path] = transcript
                 files.append((path, born))
             wishes.append(Wish(key, started_ns // 1_000_000, tuple(files)))

@@ -15,7 +15,7 @@ class Wish(NamedTuple):
     """The newest first: its path, and when it was born (milliseconds since 1970, None: unknown)."""
 
 
-def share_out(wishes: list[Wish]) -> dict[Key, str]:
+def assign_files(wishes: list[Wish]) -> dict[Key, str]:
     """Give each process the newest file that can only be its.
 
     A file that was born before a process belongs to one that was there then, if there is one. What still

@@ -2,7 +2,7 @@
 
 A process may hold several threads of its own (`choose`: not only codex's), and the terminal interfaces of
 codex 0.171 hold none: their threads live in a daemon that all of a home share, and nothing links the two. See
-the ladder in docs/DESIGN.md. What is said depends on nothing that was seen earlier, so a server that was just
+the routes in docs/DESIGN.md. What is said depends on nothing that was seen earlier, so a server that was just
 started says the same.
 """
 

@@ -95,7 +95,7 @@ def files(session):
 )
 def test_an_agent_is_recognised(proc, argv):
     proc.put(5, "codex", argv)
-    assert codex_argv.owns(ProcessTable(str(proc.root)).read_own(5))
+    assert codex_argv.matches(ProcessTable(str(proc.root)).read_own(5))
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_an_agent_is_recognised(proc, argv):
 )
 def test_a_helper_is_not(proc, argv):
     proc.put(5, "codex", argv)
-    assert not codex_argv.owns(ProcessTable(str(proc.root)).read_own(5))
+    assert not codex_argv.matches(ProcessTable(str(proc.root)).read_own(5))
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_helper_is_not(proc, argv):
 )
 def test_a_packager_s_name_hides_no_agent(proc, comm, argv, exe):
     proc.put(5, comm, argv, exe=exe)
-    assert codex_argv.owns(ProcessTable(str(proc.root)).read_own(5))
+    assert codex_argv.matches(ProcessTable(str(proc.root)).read_own(5))
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_a_packager_s_name_hides_no_agent(proc, comm, argv, exe):
 )
 def test_what_only_speaks_of_it_is_not(proc, comm, argv, exe):
     proc.put(5, comm, argv, exe=exe)
-    assert not codex_argv.owns(ProcessTable(str(proc.root)).read_own(5))
+    assert not codex_argv.matches(ProcessTable(str(proc.root)).read_own(5))
 
 
 def test_what_may_be_a_subcommand_is_listed_by_its_thread_alone(put, home, resolver):
@@ -276,7 +276,7 @@ def test_a_rollout_below_neither_home_does_not(proc, tmp_path):
 
 def test_the_node_wrapper_is_not(proc):
     proc.put(5, "node", ["node", "/usr/bin/codex"], exe="/usr/bin/node")
-    assert not codex_argv.owns(ProcessTable(str(proc.root)).read_own(5))
+    assert not codex_argv.matches(ProcessTable(str(proc.root)).read_own(5))
 
 
 @given(st.lists(st.text(max_size=12) | st.sampled_from(["--", "-c", "-C", "exec", "resume"]), max_size=6))
@@ -1426,7 +1426,7 @@ def test_nothing_open_is_none(put, resolve):
     assert (session.via, session.id, session.sources, session.threads) == ("none", None, (), ())
 
 
-def test_the_steps_say_what_each_rung_saw(put, home, resolve):
+def test_the_steps_say_what_each_route_saw(put, home, resolve):
     put(fds={12: home.rollout(A, **SUBAGENT)})
     text = "\n".join(resolve().steps)
     assert "subagent" in text

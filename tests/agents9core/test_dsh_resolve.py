@@ -73,7 +73,7 @@ def files(session):
 )
 def test_an_agent_is_recognised(proc, comm, argv):
     proc.put(5, comm, argv)
-    assert dsh.owns(ProcessTable(str(proc.root)).read_own(5))
+    assert dsh.matches(ProcessTable(str(proc.root)).read_own(5))
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_an_agent_is_recognised(proc, comm, argv):
 )
 def test_another_process_is_not(proc, comm, argv):
     proc.put(5, comm, argv)
-    assert not dsh.owns(ProcessTable(str(proc.root)).read_own(5))
+    assert not dsh.matches(ProcessTable(str(proc.root)).read_own(5))
 
 
 # fd
@@ -376,6 +376,6 @@ def test_any_bytes_are_read(data):
     assert header is None or header.id is None or "/" not in header.id
 
 
-def test_the_steps_say_what_each_rung_saw(put, resolve):
+def test_the_steps_say_what_each_route_saw(put, resolve):
     put()
     assert resolve().steps == ("fd: no session", "lock: not asked")

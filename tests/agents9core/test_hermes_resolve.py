@@ -88,7 +88,7 @@ def entry(id_=A, pid=901, **more):
 )
 def test_an_agent_is_recognised(proc, comm, argv, exe):
     proc.put(5, comm, argv, exe=exe)
-    assert hermes.owns(ProcessTable(str(proc.root)).read_own(5))
+    assert hermes.matches(ProcessTable(str(proc.root)).read_own(5))
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_an_agent_is_recognised(proc, comm, argv, exe):
 )
 def test_another_process_is_not(proc, comm, argv, exe):
     proc.put(5, comm, argv, exe=exe)
-    assert not hermes.owns(ProcessTable(str(proc.root)).read_own(5))
+    assert not hermes.matches(ProcessTable(str(proc.root)).read_own(5))
 
 
 # registry
@@ -406,7 +406,7 @@ def test_a_process_that_tells_nothing_is_listed(proc, put, home):
     assert said(resolver.session(resolver.agent("hermes", 901))) == ("registry", A)
 
 
-def test_the_steps_say_what_each_rung_saw(put, home, resolve):
+def test_the_steps_say_what_each_route_saw(put, home, resolve):
     hermes_registry(home, entry(A, process_start_time=1))
     put(argv=[*CHAT, "--resume", "my title"])
     assert resolve().steps == (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from agents9core.errors import NotFound
 from agents9core.harness import omp, omp_store
 from agents9core.harness.omp_store import directory_names, parse_head
-from agents9core.harness.sharing import Wish, share_out
+from agents9core.harness.sharing import Wish, assign_files
 from agents9core.process import OpenDescriptor, ProcessTable
 from agents9core.resolver import Resolver
 from agents9core.tree import build_tree
@@ -97,7 +97,7 @@ def files(session):
 )
 def test_an_agent_is_recognised(proc, argv):
     proc.put(5, "omp", argv)
-    assert omp.owns(ProcessTable(str(proc.root)).read_own(5))
+    assert omp.matches(ProcessTable(str(proc.root)).read_own(5))
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_an_agent_is_recognised(proc, argv):
 )
 def test_another_process_is_not(proc, comm, argv):
     proc.put(5, comm, argv)
-    assert not omp.owns(ProcessTable(str(proc.root)).read_own(5))
+    assert not omp.matches(ProcessTable(str(proc.root)).read_own(5))
 
 
 # fd
@@ -666,7 +666,7 @@ def test_no_file_is_given_twice(processes):
         Wish((number, 1), started, tuple((str(file), file if file % 2 else None) for file in its))
         for number, (started, its) in enumerate(processes)
     ]
-    shared = share_out(wishes)
+    shared = assign_files(wishes)
     assert len(set(shared.values())) == len(shared)
     assert all(path in dict(wish.files) for wish in wishes if (path := shared.get(wish.key)))
 
@@ -684,7 +684,7 @@ def test_no_file_is_given_twice(processes):
 )
 def test_files_are_shared_out(wishes, shared):
     asked = [Wish((pid, 1), 0, tuple((file, None) for file in its)) for pid, its in wishes.items()]
-    assert {key[0]: file for key, file in share_out(asked).items()} == shared
+    assert {key[0]: file for key, file in assign_files(asked).items()} == shared
 
 
 # Where it keeps its files
@@ -885,7 +885,7 @@ def test_a_file_that_has_not_changed_is_not_read_again(put, home, resolve, monke
     assert resolve().title == "x"
 
 
-def test_the_steps_say_what_each_rung_saw(put, home, resolve):
+def test_the_steps_say_what_each_route_saw(put, home, resolve):
     put(fds=[home.subagent(home.transcript(DIRECTORY, A, mtime=BEFORE), "Anna")])
     text = "\n".join(resolve().steps)
     assert "Anna.jsonl: a subagent's" in text

@@ -157,9 +157,9 @@ def test_a_process_that_is_recycled_during_the_look_is_gone(proc, resolver, monk
     finder = resolver._finders["claude"]
     real = type(finder).resolve
 
-    def resolve(self, process, home, peers):
+    def resolve(self, process, home, siblings):
         proc.put(5, "claude", ["claude"], start=78)
-        return real(self, process, home, peers)
+        return real(self, process, home, siblings)
 
     monkeypatch.setattr(type(finder), "resolve", resolve)
     with pytest.raises(Gone):
@@ -172,10 +172,10 @@ def test_one_that_goes_during_a_listing_is_left_out(proc, resolver, monkeypatch,
     finder = resolver._finders["claude"]
     real = type(finder).resolve
 
-    def resolve(self, process, home, peers):
+    def resolve(self, process, home, siblings):
         if process.pid == 5:
             proc.end(5)
-        return real(self, process, home, peers)
+        return real(self, process, home, siblings)
 
     monkeypatch.setattr(type(finder), "resolve", resolve)
     assert pids(resolver, "claude") == [6]
@@ -386,11 +386,11 @@ def test_a_slow_look_holds_nobody_up(proc, resolver, monkeypatch, fresh):
     finder = resolver._finders["claude"]
     real = type(finder).resolve
 
-    def resolve(self, process, home, peers):
+    def resolve(self, process, home, siblings):
         if process.pid == 5:
             waiting.set()
             assert go.wait(10)
-        return real(self, process, home, peers)
+        return real(self, process, home, siblings)
 
     monkeypatch.setattr(type(finder), "resolve", resolve)
     slow = threading.Thread(target=resolver.session, args=(one,))
@@ -410,8 +410,8 @@ def test_a_look_that_took_long_does_not_replace_a_later_one(proc, resolver, tmp_
     real = type(finder).resolve
     looked, go = threading.Event(), threading.Event()
 
-    def resolve(self, process, home, peers):
-        session = real(self, process, home, peers)
+    def resolve(self, process, home, siblings):
+        session = real(self, process, home, siblings)
         if threading.current_thread() is slow:
             looked.set()
             assert go.wait(10)

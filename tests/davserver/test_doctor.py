@@ -101,7 +101,7 @@ def test_the_same_as_json(claude, diagnoses):
             "via": "registry",
             "session": ID,
             "why": None,
-            "ladder": [{"rung": "registry", "answered": True, "saw": [f"session {ID}"]}],
+            "routes": [{"route": "registry", "answered": True, "observed": [f"session {ID}"]}],
             "transcript": {
                 "session": ID,
                 "files": [{"path": str(claude), "bytes": claude.stat().st_size, "limit": None}],
@@ -144,7 +144,7 @@ def test_a_process_that_is_no_agent(proc, doctor, diagnoses):
     why = "no harness knows it, or it is a tool of one: 'vim', started as 'vim claude.md'"
     assert doctor(7) == (0, f"7  no agent: {why}\n", "")
     (found,) = diagnoses(7)
-    assert (found["pid"], found["harness"], found["why"], found["ladder"]) == (7, None, why, [])
+    assert (found["pid"], found["harness"], found["why"], found["routes"]) == (7, None, why, [])
 
 
 @pytest.mark.parametrize(

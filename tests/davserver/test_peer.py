@@ -27,7 +27,7 @@ def peers():
 
 @pytest.fixture
 def without_sock_diag(monkeypatch):
-    """Peers on a kernel without the module: every query answers ENOENT."""
+    """Siblings on a kernel without the module: every query answers ENOENT."""
 
     def refuse(self, ends):
         raise UnknownPeer("no such socket")
