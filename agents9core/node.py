@@ -1,22 +1,19 @@
-"""The contract between the tree and its doors.
+"""The contract between the tree and its front ends.
 
-A door is a function of three things: `Stat`, `File` and `Directory`. Its rules:
+A front end is a function of three things: `Stat`, `File` and `Directory`. Its rules:
 
-1. `Stat.path` and `Stat.version` are the identity. The same two numbers make the 9P qid and the HTTP
-   ETag, so the doors cannot disagree. A path is never reused in one run; a version moves when the
-   content does.
-2. A node holds identity, never an open file. Every operation looks again, and what has ended, or is
-   another thing now, is `Gone`.
-3. A `Reader` never changes bytes that it has already given out. A read below the size that was
-   reported, of bytes that are no longer there, raises `Gone`; it never returns b"" there, since Linux
-   6.12's 9P client repeats such a read for ever.
-4. `members()` is one look: the sequence it returns is a snapshot and does not change, in number or in
-   order, whatever the disk does. Making it is cheap also for 200,000 members; rows are made when asked
-   for, so take slices of a long one. What vanished before the look is not in it.
-5. Nodes may be used from several threads at once. A Reader belongs to one thread at a time.
-6. A door wraps what it asks for one request in `root.one_request()`: within it, in that thread, a thing that
-   was looked at once need not be looked at again. A single question needs none.
-7. Nobody waits in a node. Who follows a chat leaves a function with it (`Chat.watch`) and is called.
+1. `Stat.path` and `Stat.version` are the identity. The same two numbers make the 9P qid and the HTTP ETag, so
+the front ends cannot disagree. A path is never reused in one run; a version moves when the content does. 2. A
+node holds identity, never an open file. Every operation looks again, and what has ended, or is another thing
+now, is `Gone`. 3. A `Reader` never changes bytes that it has already given out. A read below the size that
+was reported, of bytes that are no longer there, raises `Gone`; it never returns b"" there, since Linux 6.12's
+9P client repeats such a read for ever. 4. `members()` is one look: the sequence it returns is a snapshot and
+does not change, in number or in order, whatever the disk does. Making it is cheap also for 200,000 members;
+rows are made when asked for, so take slices of a long one. What vanished before the look is not in it. 5.
+Nodes may be used from several threads at once. A Reader belongs to one thread at a time. 6. A front end wraps
+what it asks for one request in `root.one_request()`: within it, in that thread, a thing that was looked at
+once need not be looked at again. A single question needs none. 7. Nobody waits in a node. Who follows a chat
+leaves a function with it (`Chat.watch`) and is called.
 
 Pure: no files, no sockets.
 """
@@ -75,7 +72,7 @@ class Reader(ABC):
         """
 
     def prepare(self) -> None:  # noqa: B027 - most readers have nothing to prepare
-        """Do what makes the first read quick, where that takes time: a door calls it when nobody waits.
+        """Do what makes the first read quick, where that takes time: a front end calls it when nobody waits.
 
         From the look that opening took; whether that still stands is asked when it is read. May be left out.
         Raises as `read` does, which then raises the same.

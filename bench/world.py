@@ -89,7 +89,7 @@ class Server(NamedTuple):
     http: int
     ninep: int
     seconds: float
-    """How long it took until both doors listened."""
+    """How long it took until both front ends listened."""
 
 
 @contextmanager

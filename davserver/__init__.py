@@ -1,1 +1,1 @@
-"""The doors: the tree of `agents9core` over 9P and over WebDAV/HTTP."""
+"""The front ends: the tree of `agents9core` over 9P and over WebDAV/HTTP."""

@@ -1,7 +1,7 @@
 """The command line.
 
 main
-  serve   Resolver → build_tree → `davserver.serve`: both doors until a signal comes
+  serve   Resolver → build_tree → `davserver.serve`: both front ends until a signal comes
   ps      walks the same tree as any client and prints what its fact files say
   doctor  asks the Resolver for what each route of an agent's routes saw, and reads its transcript
   passwd  changes a password file, which `serve` reads for HTTP clients that it cannot know otherwise
@@ -24,7 +24,7 @@ from agents9core.resolver import Resolver
 from agents9core.tree import build_tree
 from davserver.address import HTTP_DEFAULT, NINEP_DEFAULT, parse_listener, parse_tcp
 from davserver.log import log_to_stderr
-from davserver.unfit import Unfit
+from davserver.unfit import ConfigError
 
 T = TypeVar("T")
 
@@ -190,7 +190,7 @@ def _passwd(options: argparse.Namespace) -> int:
 
     try:
         set_password(options.file, options.name, _new_password)
-    except (Unfit, ValueError) as exc:
+    except (ConfigError, ValueError) as exc:
         print(f"agents9: {exc}", file=sys.stderr)
         return 2
     except OSError as exc:

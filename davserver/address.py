@@ -1,4 +1,4 @@
-"""The addresses that a door is told to listen on, as they are written on the command line. Pure."""
+"""The addresses that a front end is told to listen on, as they are written on the command line. Pure."""
 
 import ipaddress
 import re

@@ -22,7 +22,7 @@ from davserver.auth.guard import Guard
 from davserver.handlers.page import PREFIX, Page, installed_directory, service_worker_answer
 from davserver.handlers.requests import ALLOW, Handlers
 from davserver.http.environ import request_uri
-from davserver.http.response import STATUS_LINES, Answer, text_answer
+from davserver.http.response import STATUS_LINES, Response, text_answer
 from davserver.http.target import parse_target, split_absolute
 from davserver.http.wsgi import respond, send
 from davserver.provider import TreeProvider, failure_answer
@@ -104,7 +104,7 @@ class ErrorAnswers(BaseMiddleware):
             yield from send(_error_answer(exc, environ), environ, start_response)
 
 
-def _error_answer(exc: Exception, environ: dict[str, Any]) -> Answer:
+def _error_answer(exc: Exception, environ: dict[str, Any]) -> Response:
     if isinstance(exc, DAVError):
         headers = (ALLOW,) if exc.value == 405 else ()
         return text_answer(exc.value, STATUS_LINES[exc.value], *headers)

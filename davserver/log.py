@@ -15,7 +15,7 @@ LINES = 20
 SECONDS = 60.0
 
 
-class Sparing(logging.Filter):
+class RateLimitFilter(logging.Filter):
     """Lets LINES records of one place in the code pass in SECONDS, and says later how many it kept back."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -43,7 +43,7 @@ class _LogSite:
     count = 0
 
 
-class Patient(logging.StreamHandler[TextIO]):
+class NonBlockingHandler(logging.StreamHandler[TextIO]):
     """Writes to a stream that takes something now, and else writes nothing: a writer might wait for ever."""
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -56,6 +56,6 @@ class Patient(logging.StreamHandler[TextIO]):
 
 def log_to_stderr() -> None:
     """Log what is of INFO or more, sparingly. Called once."""
-    handler = Patient()
-    handler.addFilter(Sparing())
+    handler = NonBlockingHandler()
+    handler.addFilter(RateLimitFilter())
     logging.basicConfig(format="agents9: %(message)s", level=logging.INFO, handlers=[handler])

@@ -21,7 +21,7 @@ from agents9core.node import Directory, File, Node, Stat
 from davserver.handlers.requests import Handlers
 from davserver.http.dates import modified_seconds
 from davserver.http.environ import request_uri
-from davserver.http.response import STATUS, STATUS_LINES, Answer, Later, error_answer, text_answer
+from davserver.http.response import STATUS, STATUS_LINES, Later, Response, error_answer, text_answer
 from davserver.http.wsgi import respond
 
 if TYPE_CHECKING:
@@ -64,14 +64,14 @@ class TreeProvider(DAVProvider):
         if handler is None:
             return default_handler(environ, start_response)
 
-        def handle() -> Answer | Later:
+        def handle() -> Response | Later:
             with self._root.one_request():
                 return handler(environ)
 
         return respond(handle, environ, start_response, lambda exc: failure_answer(exc, environ))
 
 
-def failure_answer(exc: Exception, environ: dict[str, Any]) -> Answer:
+def failure_answer(exc: Exception, environ: dict[str, Any]) -> Response:
     """Return what is answered instead of a response that failed; a bug is logged, and a plain 500."""
     answer = error_answer(exc)
     if answer is None:

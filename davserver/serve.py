@@ -1,4 +1,4 @@
-"""`agents9 serve`: both doors of a tree, and the only place that knows them.
+"""`agents9 serve`: both front ends of a tree, and the only place that knows them.
 
 serve   App → HttpServer, and → 9P Server; waits for a signal; stops both
 """
@@ -26,7 +26,7 @@ from davserver.ninep.shape import Owner
 from davserver.ps import anybody
 from davserver.server.http_server import HttpServer
 from davserver.server.inherited import take_inherited_sockets
-from davserver.unfit import Unfit
+from davserver.unfit import ConfigError
 
 if TYPE_CHECKING:
     from davserver.auth.passwords import Passwords
@@ -45,14 +45,14 @@ def serve(options: argparse.Namespace, root: Directory, extract: Callable[[str],
         passwords = _passwords(options.password_file)
         tls = _tls(options)
         _check_reach(wanted, is_safe=passwords is not None and tls is not None)
-    except Unfit as exc:
+    except ConfigError as exc:
         print(f"agents9: {exc}", file=sys.stderr)
         return 2
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     _allow_descriptors()
     logging.getLogger("davserver.ninep.trace").setLevel(logging.DEBUG if options.trace_9p else logging.INFO)
     if not wanted and not wanted_9p:
-        print("agents9: both doors are none; give one of them an address", file=sys.stderr)
+        print("agents9: --http none and --9p none: nothing to serve", file=sys.stderr)
         return 2
     peers = Peers()
     ninep = NinepServer(root, _owner(), peers.admits)
@@ -88,11 +88,11 @@ def _passwords(path: str | None) -> "Passwords | None":
 
 
 def _tls(options: argparse.Namespace) -> "TlsAdapter | None":
-    """Return what the HTTP door speaks TLS with. Raises Unfit."""
+    """Return what the HTTP front end speaks TLS with. Raises Unfit."""
     if options.tls_cert is None and options.tls_key is None:
         return None
     if options.tls_cert is None or options.tls_key is None:
-        raise Unfit("--tls-cert and --tls-key go together")
+        raise ConfigError("--tls-cert and --tls-key go together")
     from davserver.server.tls import TlsAdapter
 
     return TlsAdapter(options.tls_cert, options.tls_key)
@@ -102,7 +102,7 @@ def _check_reach(wanted: list[Tcp], *, is_safe: bool) -> None:
     """Raise Unfit for an address of HTTP that other machines reach, unless *is_safe*."""
     for address in wanted:
         if not (is_safe or address.is_loopback):
-            raise Unfit(not_private(address, "give --password-file, --tls-cert and --tls-key too, or "))
+            raise ConfigError(not_private(address, "give --password-file, --tls-cert and --tls-key too, or "))
 
 
 def _allow_descriptors() -> None:
@@ -123,7 +123,8 @@ def _where(http: HttpServer, listeners: list[Tcp | Unix], root: Directory) -> st
 
 
 def _listen(server: NinepServer, address: Tcp | Unix) -> Tcp | Unix:
-    """Let the 9P door listen, and return the address in use. Raises OSError, the address its filename."""
+    """Let the 9P front end listen, and return the address in use. Raises OSError, the address its
+    filename."""
     try:
         if isinstance(address, Tcp):
             return Tcp(*server.listen_tcp(*address))

@@ -1,7 +1,7 @@
 """One suite that any tree must pass: nodes, 9P in three dialects and HTTP say the same of every file.
 
 `check_tree(root)` walks the tree each way and compares names, kinds, lengths, times, identities and bytes.
-`check_growing_tree(root)` does so while transcripts grow: what one door has said, the next one says too.
+`check_growing_tree(root)` does so while transcripts grow: what one front end has said, the next one says too.
 """
 
 import io
@@ -23,7 +23,7 @@ _DMDIR = 0x80000000
 
 
 class Seen(NamedTuple):
-    """What one door says of a node; a directory has neither length nor identity over HTTP."""
+    """What one front end says of a node; a directory has neither length nor identity over HTTP."""
 
     is_dir: bool
     length: int
@@ -33,7 +33,7 @@ class Seen(NamedTuple):
 
 
 def check_tree(root: Directory) -> int:
-    """Compare what every door says of every node; return how many nodes there are."""
+    """Compare what every front end says of every node; return how many nodes there are."""
     nodes = seen_by_nodes(root)
     for version in DIALECTS:
         assert_equal(seen_by_9p(root, version), nodes, version)
@@ -43,17 +43,21 @@ def check_tree(root: Directory) -> int:
 
 
 def check_growing_tree(root: Directory) -> tuple[int, int]:
-    """Look by each door in turn; return how many nodes the first look and the last one saw.
+    """Look by each front end in turn; return how many nodes the first look and the last one saw.
 
     A message stays what it was, chats only grow at their ends, and so does every other file.
     """
     looks = [("nodes", seen_by_nodes(root))]
-    for door in (*DIALECTS, "HTTP", "nodes again"):
+    for front_end in (*DIALECTS, "HTTP", "nodes again"):
         seen = (
-            seen_by_http(root) if door == "HTTP" else seen_by_nodes(root) if door == "nodes again" else None
+            seen_by_http(root)
+            if front_end == "HTTP"
+            else seen_by_nodes(root)
+            if front_end == "nodes again"
+            else None
         )
-        looks.append((door, seen_by_9p(root, door) if seen is None else seen))
-        assert_grown(looks[-1][1], looks[-2][1], f"{door} after {looks[-2][0]}")
+        looks.append((front_end, seen_by_9p(root, front_end) if seen is None else seen))
+        assert_grown(looks[-1][1], looks[-2][1], f"{front_end} after {looks[-2][0]}")
     return len(looks[0][1]), len(looks[-1][1])
 
 
@@ -79,11 +83,11 @@ def members_of(directory: str, seen: dict[str, Seen]) -> list[str]:
     return [name for name in seen if name.rpartition("/")[0] == directory]
 
 
-def assert_equal(found: dict[str, Seen], expected: dict[str, Seen], door: str) -> None:
+def assert_equal(found: dict[str, Seen], expected: dict[str, Seen], front_end: str) -> None:
     """Fail with the first node that differs."""
-    assert sorted(found) == sorted(expected), door
+    assert sorted(found) == sorted(expected), front_end
     for name, seen in expected.items():
-        assert found[name] == seen, f"{door}: {name}"
+        assert found[name] == seen, f"{front_end}: {name}"
 
 
 def without_path(seen: Seen) -> Seen:

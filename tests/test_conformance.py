@@ -1,4 +1,4 @@
-"""Every door shows the same tree: the one in memory, and the real one over a made machine."""
+"""Every front end shows the same tree: the one in memory, and the real one over a made machine."""
 
 import json
 import threading
@@ -97,7 +97,7 @@ class Talk(threading.Thread):
         self.join()
 
 
-def test_the_doors_agree_while_both_chats_grow(tmp_path, monkeypatch):
+def test_the_front_ends_agree_while_both_chats_grow(tmp_path, monkeypatch):
     machine = Machine(tmp_path)
     root = build_tree(Resolver(str(machine.proc)))
     with Talk(machine):

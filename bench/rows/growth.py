@@ -1,4 +1,4 @@
-"""A minute of work: transcripts that grow while readers follow them over both doors."""
+"""A minute of work: transcripts that grow while readers follow them over both front ends."""
 
 import time
 from collections.abc import Callable

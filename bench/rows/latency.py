@@ -27,17 +27,17 @@ def measure(bench: Bench) -> None:
         with bench.world() as world:
             rollout = world.codex(_PID, path, grows=True)
             with served(world) as server:
-                for door, looker in (("HTTP", _OverHttp), ("9P", _Over9p)):
+                for via, looker in (("HTTP", _OverHttp), ("9P", _Over9p)):
                     seen = looker(server)
                     runs = [_appends(server, rollout, seen, trials) for _ in range(bench.runs)]
-                    costs[size, door] = [cost for _, cost in runs]
+                    costs[size, via] = [cost for _, cost in runs]
                     name = (
-                        f"{_LINES} lines more, {path.stat().st_size / 1e6:.0f} MB: all seen over {door}, p99"
+                        f"{_LINES} lines more, {path.stat().st_size / 1e6:.0f} MB: all seen over {via}, p99"
                     )
                     bench.row(name, "ms", [p99 for p99, _ in runs], target=at_most(100))
-    for door in ("HTTP", "9P"):
-        name = f"{_LINES} lines more: the server's CPU until seen over {door}, big file"
-        bench.row(name, "ms", costs["big", door], costs["small", door], "small file", at_most_times(1.25))
+    for via in ("HTTP", "9P"):
+        name = f"{_LINES} lines more: the server's CPU until seen over {via}, big file"
+        bench.row(name, "ms", costs["big", via], costs["small", via], "small file", at_most_times(1.25))
 
 
 class _OverHttp:

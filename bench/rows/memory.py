@@ -64,10 +64,10 @@ def _index_once(path: Path, harness: str) -> float:
 
 
 def _long_message(bench: Bench) -> None:
-    for door, read in (("HTTP", _over_http), ("9P", _over_9p)):
+    for front_end, read in (("HTTP", _over_http), ("9P", _over_9p)):
         with _indexed(bench, bench.inputs.long_line) as server:
             run = _reading(server, read)
-            whole = f"a message of {bench.size.line_bytes / _MIB:.0f} MiB, read over {door}"
+            whole = f"a message of {bench.size.line_bytes / _MIB:.0f} MiB, read over {front_end}"
             grown = [peak_over_idle(server.pid, run) for _ in range(bench.runs)]
             bench.row(f"{whole}: peak over idle", "MiB", grown, target=at_most(8))
             with _indexed(bench, bench.inputs.quarter_line) as other:
@@ -121,7 +121,7 @@ def _idle(bench: Bench) -> None:
         ours, theirs = in_turns(
             bench.runs, lambda: _start(bench, python), lambda c=code: _import_seconds(python, c)
         )
-        bench.row("start until both doors listen", "s", ours, theirs, code, times)
+        bench.row("start until both front ends listen", "s", ours, theirs, code, times)
 
 
 def _served_idle(bench: Bench, python: Path) -> float:

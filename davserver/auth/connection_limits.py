@@ -14,23 +14,23 @@ MAX_ALL = 512
 """Of all together, for whoever comes from many addresses."""
 
 
-class Strangers:
-    """Counts the connections of each stranger."""
+class ConnectionLimits:
+    """Counts the connections of each unauthenticated client."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._held: Counter[str] = Counter()
+        self._counts: Counter[str] = Counter()
 
     def enter(self, name: str) -> bool:
         """Count one more of *name*, or return False where there are as many as may be."""
         with self._lock:
-            if self._held[name] >= MAX_EACH or self._held.total() >= MAX_ALL:
+            if self._counts[name] >= MAX_EACH or self._counts.total() >= MAX_ALL:
                 return False
-            self._held[name] += 1
+            self._counts[name] += 1
             return True
 
     def leave(self, name: str) -> None:
         """Count one less of *name*."""
         with self._lock:
-            self._held[name] -= 1
-            self._held += Counter()  # keeps no name that holds none
+            self._counts[name] -= 1
+            self._counts += Counter()  # keeps no name that holds none

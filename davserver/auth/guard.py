@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from davserver.http.environ import CONTESTED, PEER, PEER_ADMITTED, STRANGER
-from davserver.http.response import Refusal
+from davserver.http.response import HTTPError
 
 if TYPE_CHECKING:
     from davserver.auth.passwords import Passwords
@@ -36,19 +36,19 @@ class Guard:
 
     def check(self, environ: dict[str, Any], authority: str | None) -> None:
         """Let the request pass or raise Refusal. *authority* is that of an absolute-form target."""
-        is_admitted, stranger = environ.get(PEER_ADMITTED), environ.get(STRANGER)
-        if not is_admitted and (self._passwords is None or stranger is None or stranger.name is None):
-            raise Refusal(403, "Only the user who runs this server may read it")
+        is_admitted, client = environ.get(PEER_ADMITTED), environ.get(STRANGER)
+        if not is_admitted and (self._passwords is None or client is None or client.name is None):
+            raise HTTPError(403, "Only the user who runs this server may read it")
         host = environ.get("HTTP_HOST")
         if host is None and environ["SERVER_PROTOCOL"] != "HTTP/1.0":
-            raise Refusal(400, "There is no Host header")
+            raise HTTPError(400, "There is no Host header")
         for name in (host, authority):
             if name is not None and not self._is_ours(name, environ):
                 logger.info("refused a client (%s): it asks for %.200r", environ.get(PEER) or "ours", name)
-                raise Refusal(421, "This server does not go by that name (see --allow-host)")
+                raise HTTPError(421, "This server does not go by that name (see --allow-host)")
         self._check_site(environ, authority or host or "")
-        if not is_admitted and self._passwords is not None and stranger is not None:
-            self._passwords.check(environ.get("HTTP_AUTHORIZATION"), stranger)
+        if not is_admitted and self._passwords is not None and client is not None:
+            self._passwords.check(environ.get("HTTP_AUTHORIZATION"), client)
 
     def _is_ours(self, authority: str, environ: dict[str, Any]) -> bool:
         match = _HOST.fullmatch(authority)
@@ -60,9 +60,9 @@ class Guard:
     def _check_site(self, environ: dict[str, Any], host: str) -> None:
         origin = environ.get("HTTP_ORIGIN")
         if origin is not None and (not host or origin.partition("://")[2].lower() != host.lower()):
-            raise Refusal(403, "Another site may not ask")
+            raise HTTPError(403, "Another site may not ask")
         if environ.get("HTTP_SEC_FETCH_SITE", "none") not in ("none", "same-origin"):
-            raise Refusal(403, "Another site may not ask")
+            raise HTTPError(403, "Another site may not ask")
 
 
 def _spelt(host: str) -> str:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Mapping
 
 from davserver.auth.passwords import Hash, check_name, check_password, parse_file
-from davserver.unfit import Unfit
+from davserver.unfit import ConfigError
 
 logger = logging.getLogger("agents9")
 
@@ -26,7 +26,7 @@ class PasswordFile:
         self._seen = _witness(path)
         self._known: Mapping[bytes, Hash] = read(path)
         if not self._known:
-            raise Unfit(f"{path} names nobody; add somebody with: agents9 passwd {path} NAME")
+            raise ConfigError(f"{path} has no entry; add one with: agents9 passwd {path} NAME")
 
     def known(self) -> Mapping[bytes, Hash]:
         """Return the hash of each name; of nobody while the file cannot be used."""
@@ -36,7 +36,7 @@ class PasswordFile:
                 self._seen = seen
                 try:
                     self._known = read(self._path)
-                except Unfit as exc:
+                except ConfigError as exc:
                     logger.warning("%s; until then no password is right", exc)
                     self._known = {}
             return self._known
@@ -56,18 +56,20 @@ def read(path: str) -> dict[bytes, Hash]:
     try:
         return parse_file(data)
     except UnicodeDecodeError as exc:
-        raise Unfit(f"{path} is not UTF-8; make it anew with: agents9 passwd {path} NAME") from exc
+        raise ConfigError(f"{path} is not UTF-8; make it anew with: agents9 passwd {path} NAME") from exc
     except ValueError as exc:
-        raise Unfit(f"{path}: {exc}; take it out, or make it anew with: agents9 passwd {path} NAME") from exc
+        raise ConfigError(
+            f"{path}: {exc}; take it out, or make it anew with: agents9 passwd {path} NAME"
+        ) from exc
 
 
 def _content(path: str) -> bytes:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError as exc:
-        raise Unfit(f"there is no {path}; make it with: agents9 passwd {path} NAME") from exc
+        raise ConfigError(f"there is no {path}; make it with: agents9 passwd {path} NAME") from exc
     except OSError as exc:
-        raise Unfit(f"cannot read {path}: {exc.strerror}") from exc
+        raise ConfigError(f"cannot read {path}: {exc.strerror}") from exc
     try:
         _check(path, os.fstat(fd))
         with open(fd, "rb", closefd=False) as file:
@@ -79,13 +81,13 @@ def _content(path: str) -> bytes:
 def _check(path: str, found: os.stat_result) -> None:
     """Raise Unfit where others could read or change the file."""
     if not stat.S_ISREG(found.st_mode):
-        raise Unfit(f"{path} is not a file")
+        raise ConfigError(f"{path} is not a file")
     if found.st_uid != os.geteuid():
-        raise Unfit(f"{path} belongs to another user (uid {found.st_uid}): chown {os.geteuid()} {path}")
+        raise ConfigError(f"{path} belongs to another user (uid {found.st_uid}): chown {os.geteuid()} {path}")
     if stat.S_IMODE(found.st_mode) != 0o600:
-        raise Unfit(f"{path} has mode {stat.S_IMODE(found.st_mode):04o}, not 0600: chmod 600 {path}")
+        raise ConfigError(f"{path} has mode {stat.S_IMODE(found.st_mode):04o}, not 0600: chmod 600 {path}")
     if found.st_size > MAX_FILE_BYTES:
-        raise Unfit(f"{path} is too long to be a password file")
+        raise ConfigError(f"{path} is too long to be a password file")
 
 
 def set_password(path: str, name: str, ask: Callable[[], bytes]) -> None:

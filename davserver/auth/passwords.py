@@ -27,8 +27,8 @@ from binascii import Error as NotBase64
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from davserver.http.environ import Stranger
-from davserver.http.response import Refusal
+from davserver.http.environ import RemoteClient
+from davserver.http.response import HTTPError
 
 logger = logging.getLogger(__name__)
 
@@ -191,14 +191,14 @@ class Passwords:
         self._proofs: dict[bytes, _Proof] = {}
         self._failures: dict[str, _Failures] = {}
 
-    def check(self, header: str | None, asker: Stranger) -> None:
+    def check(self, header: str | None, asker: RemoteClient) -> None:
         """Let the bearer of an Authorization *header* in, or raise Refusal: 401, 403, 429.
 
         Failures are counted by the name of *asker*, so that one who guesses does not keep out another.
         """
         claimed = credentials(header)
         if claimed is None:
-            raise Refusal(401, "This server needs a name and a password from you", CHALLENGE)
+            raise HTTPError(401, "This server needs a name and a password from you", CHALLENGE)
         if asker.name is None:
             raise ValueError("nobody has no try")
         known = self._known()
@@ -213,7 +213,7 @@ class Passwords:
             self._trying = None
         asker.proof = mark
 
-    def _is_in(self, mark: bytes, known: Mapping[bytes, Hash], asker: Stranger, client: str) -> bool:
+    def _is_in(self, mark: bytes, known: Mapping[bytes, Hash], asker: RemoteClient, client: str) -> bool:
         """Tell whether what *mark* stands for is known to be right; False if it may be tried now."""
         is_remembered = self._is_remembered(mark, known)
         if is_remembered and asker.proof == mark:
@@ -227,7 +227,7 @@ class Passwords:
         if is_remembered:
             asker.proof = mark
         elif not asker.is_there():
-            raise Refusal(403, "Who has gone gets no try")
+            raise HTTPError(403, "Who has gone gets no try")
         return is_remembered
 
     def _is_remembered(self, mark: bytes, known: Mapping[bytes, Hash]) -> bool:
@@ -242,7 +242,7 @@ class Passwords:
         if not (hashed or self._decoy_like(known)).matches(password) or hashed is None:
             self._count(client, self._failures_of(client).times + 1)
             logger.info("refused a client (%s): a wrong name or password", client)
-            raise Refusal(401, "The name or the password is wrong", CHALLENGE)
+            raise HTTPError(401, "The name or the password is wrong", CHALLENGE)
         self._failures.pop(client, None)
         now = self._clock()
         self._proofs = {key: proof for key, proof in self._proofs.items() if now < proof.until}
@@ -264,5 +264,5 @@ class Passwords:
         self._failures[client] = _Failures(times, self._clock())
 
 
-def _later(seconds: float) -> Refusal:
-    return Refusal(429, "Too many tries; ask again later", ("Retry-After", str(math.ceil(seconds))))
+def _later(seconds: float) -> HTTPError:
+    return HTTPError(429, "Too many tries; ask again later", ("Retry-After", str(math.ceil(seconds))))

@@ -12,7 +12,7 @@ from agents9core.errors import Gone
 from agents9core.node import File
 from davserver.http.conditional import Span, Unsatisfiable, Validators, failed_precondition, span_of
 from davserver.http.dates import http_date, modified_seconds
-from davserver.http.response import Answer, Headers, begun, text_answer
+from davserver.http.response import Headers, Response, begun, text_answer
 
 CHUNK_BYTES = 256 * 1024
 """What is read and sent at once; smaller costs CPU, larger costs memory for each slow client."""
@@ -21,7 +21,7 @@ _CHUNK_SECONDS = 0.004
 """How long a chunk may take to make. What has to be rendered comes in smaller ones: others get their turn."""
 
 
-def file_answer(file: File, environ: dict[str, Any]) -> Answer:
+def file_answer(file: File, environ: dict[str, Any]) -> Response:
     """Answer a GET or HEAD of *file*. A HEAD never opens it."""
     clock = int(time.time())
     stat = file.stat()
@@ -29,7 +29,7 @@ def file_answer(file: File, environ: dict[str, Any]) -> Answer:
     validators = validator_headers(now)
     failed = failed_precondition(environ, now)
     if failed == 304:
-        return Answer(304, validators)
+        return Response(304, validators)
     if failed is not None:
         return text_answer(failed, "It is not what the precondition asks for", *validators)
     is_get = environ["REQUEST_METHOD"] == "GET"  # only GET has ranges (section 14.2)
@@ -41,7 +41,7 @@ def file_answer(file: File, environ: dict[str, Any]) -> Answer:
     status, headers, (start, stop) = _described(span, stat.length)
     headers += validators
     headers.append(("Content-Type", file.media_type))
-    return Answer(status, headers, _body(file, start, stop - start) if is_get else ())
+    return Response(status, headers, _body(file, start, stop - start) if is_get else ())
 
 
 def validator_headers(now: Validators) -> Headers:

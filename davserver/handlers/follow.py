@@ -21,7 +21,7 @@ from davserver.handlers.listing import message_objects
 from davserver.handlers.rows import slices
 from davserver.http.chat_query import ChatQuery
 from davserver.http.environ import Pause
-from davserver.http.response import Answer, Later, Refusal
+from davserver.http.response import HTTPError, Later, Response
 
 EVENTS = "text/event-stream"
 MAX_WAITERS = 256
@@ -46,14 +46,14 @@ class Followers:
     def _one(self) -> Iterator[None]:
         if not self._free.acquire(blocking=False):
             retry = ("Retry-After", str(RETRY_AFTER_SECONDS))
-            raise Refusal(503, "Too many wait already; ask again without waiting", retry)
+            raise HTTPError(503, "Too many wait already; ask again without waiting", retry)
         try:
             yield
         finally:
             self._free.release()
 
     def long_poll(
-        self, look: Look, asked: ChatQuery, wake: Wake, listed: Callable[[Messages, int], Answer]
+        self, look: Look, asked: ChatQuery, wake: Wake, listed: Callable[[Messages, int], Response]
     ) -> Later:
         """Answer with what *listed* makes of the rows from a number on, once there are any or the time is up.
 
@@ -114,7 +114,7 @@ def _place(asked: ChatQuery, rows: Messages) -> tuple[str | None, int]:
     """Return where a stream begins: the transcript, None where it is another now, and the first message."""
     try:
         return rows.transcript, asked.first(rows)
-    except Refusal:
+    except HTTPError:
         return None, 0
 
 

@@ -12,7 +12,7 @@ from agents9core.node import Columns, Messages, Row
 from davserver.handlers.pieces import Pieces
 from davserver.handlers.rows import PLAIN_NAME, slices
 from davserver.http.dates import iso_dates
-from davserver.http.response import TEXT, Answer, begun
+from davserver.http.response import TEXT, Response, begun
 from davserver.http.target import quoted
 
 JSON = "application/json"
@@ -20,7 +20,9 @@ JSON = "application/json"
 Write = Callable[[Columns, str], list[str]]
 
 
-def listing_answer(rows: Sequence[Row], href: str, form: str, write: Write, *more: tuple[str, str]) -> Answer:
+def listing_answer(
+    rows: Sequence[Row], href: str, form: str, write: Write, *more: tuple[str, str]
+) -> Response:
     """List *rows* as *form*: JSON or text, with *more* headers.
 
     *href*: the collection's path without a slash at the end. *write* makes the objects of JSON.
@@ -32,7 +34,7 @@ def listing_answer(rows: Sequence[Row], href: str, form: str, write: Write, *mor
 
 def messages_answer(
     rows: Messages, href: str, form: str, first: int, pieces: Pieces, *more: tuple[str, str]
-) -> Answer:
+) -> Response:
     """List messages from number *first* on, as `listing_answer` does."""
     if form != JSON:
         return _answer(TEXT, _as_text(rows, first), *more)
@@ -41,8 +43,8 @@ def messages_answer(
     return _answer(JSON, _as_json(parts), *more)
 
 
-def _answer(media_type: str, chunks: Iterator[bytes], *more: tuple[str, str]) -> Answer:
-    return Answer(200, [("Vary", "Accept"), ("Content-Type", media_type), *more], begun(chunks))
+def _answer(media_type: str, chunks: Iterator[bytes], *more: tuple[str, str]) -> Response:
+    return Response(200, [("Vary", "Accept"), ("Content-Type", media_type), *more], begun(chunks))
 
 
 def _as_text(rows: Sequence[Row], start: int) -> Iterator[bytes]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from xxhash import xxh3_128_hexdigest
 
 from davserver.http.conditional import Validators, failed_precondition
-from davserver.http.response import Answer, Refusal, text_answer, whole
+from davserver.http.response import HTTPError, Response, text_answer, whole
 from davserver.http.target import Target
 
 PREFIX = ".page"
@@ -39,7 +39,7 @@ self.addEventListener("activate", (event) => event.waitUntil(self.registration.u
 """
 
 
-def service_worker_answer() -> Answer:
+def service_worker_answer() -> Response:
     """Answer a browser that asks for the script of a service worker: one that takes itself away.
 
     This server has none. Who had its port before may have left one in the owner's browser, which would stand
@@ -71,7 +71,7 @@ class Page:
             for body in (path.read_bytes(),)
         }
 
-    def index(self, status: int = 200) -> Answer:
+    def index(self, status: int = 200) -> Response:
         """Answer where HTML is wanted: for a collection, or, with 404, for what is not there.
 
         Without ETag: other clients get other forms.
@@ -79,16 +79,16 @@ class Page:
         body, media_type, _ = self._assets["index.html"]
         return whole(status, media_type, body, POLICY, CLEAR, ("Vary", "Accept"))
 
-    def asset(self, target: Target, environ: dict[str, Any]) -> Answer:
+    def asset(self, target: Target, environ: dict[str, Any]) -> Response:
         """Answer for what *target*, which is below the prefix, points at. Raises Refusal."""
         _, *names = target.names
         asset = None if target.slash else self._assets.get("/".join(names))
         if asset is None:
-            raise Refusal(404)
+            raise HTTPError(404)
         etag = ("ETag", asset.etag)
         failed = failed_precondition(environ, Validators(asset.etag, None))
         if failed == 304:
-            return Answer(304, [etag])
+            return Response(304, [etag])
         if failed is not None:
             return text_answer(failed, "It is not what the precondition asks for", etag)
         return whole(200, asset.media_type, asset.body, POLICY, etag)

@@ -18,9 +18,9 @@ from davserver.handlers.multistatus import DECLARATION, LIVE, LONGEST_NAMES, Tem
 from davserver.handlers.pieces import Pieces
 from davserver.handlers.rows import slices
 from davserver.http.environ import MAX_BODY_BYTES, request_uri
-from davserver.http.response import XML, Answer, Refusal, begun, whole
+from davserver.http.response import XML, HTTPError, Response, begun, whole
 
-_INFINITE = Answer(
+_INFINITE = Response(
     *whole(403, XML, f'{DECLARATION}<D:error xmlns:D="DAV:"><D:propfind-finite-depth/></D:error>\n'.encode())
 )
 
@@ -34,11 +34,11 @@ class PropfindRequest(NamedTuple):
     """False for propname, which wants to know only what there is."""
 
 
-def propfind(node: Node, href: str, environ: dict[str, Any], pieces: Pieces) -> Answer:
+def propfind(node: Node, href: str, environ: dict[str, Any], pieces: Pieces) -> Response:
     """Answer a PROPFIND of *node*, whose path is *href* without a slash at the end. Raises Refusal."""
     depth = environ.get("HTTP_DEPTH", "infinity").strip().lower()
     if depth not in ("0", "1", "infinity"):
-        raise Refusal(400, "Depth is 0 or 1 here")
+        raise HTTPError(400, "Depth is 0 or 1 here")
     template = _template(parse_asked(_body(environ)))
     if depth == "infinity" and isinstance(node, Directory):  # a file has nothing below it (section 9.1)
         return _INFINITE
@@ -46,7 +46,7 @@ def propfind(node: Node, href: str, environ: dict[str, Any], pieces: Pieces) -> 
     if isinstance(node, Directory) and not request_uri(environ).partition("?")[0].endswith("/"):
         headers.append(("Content-Location", href + "/"))  # section 5.2
     chunks = _multistatus(node, href, template, pieces if depth == "1" else None)
-    return Answer(207, headers, begun(chunks))
+    return Response(207, headers, begun(chunks))
 
 
 def _body(environ: dict[str, Any]) -> bytes:
@@ -60,14 +60,14 @@ def _body(environ: dict[str, Any]) -> bytes:
 
 def _check_length(nbytes: int) -> None:
     if nbytes > MAX_BODY_BYTES:
-        raise Refusal(413, "A PROPFIND body may have 64 KiB")
+        raise HTTPError(413, "A PROPFIND body may have 64 KiB")
 
 
 def _template(asked: PropfindRequest) -> Template:
     try:
         return Template(*asked)
     except TooLong as exc:
-        raise Refusal(413, f"The names of properties may have {LONGEST_NAMES} characters") from exc
+        raise HTTPError(413, f"The names of properties may have {LONGEST_NAMES} characters") from exc
 
 
 def parse_asked(body: bytes) -> PropfindRequest:
@@ -77,7 +77,7 @@ def parse_asked(body: bytes) -> PropfindRequest:
         return PropfindRequest(None)
     root = _parsed(body)
     if root.tag != "{DAV:}propfind":
-        raise Refusal(400, "The body is not a propfind element")
+        raise HTTPError(400, "The body is not a propfind element")
     return _asked_by(root)
 
 
@@ -86,7 +86,7 @@ def _parsed(body: bytes) -> Element:
     try:
         root: Element = fromstring(body, forbid_dtd=True)
     except (ParseError, DefusedXmlException, ValueError, LookupError) as exc:
-        raise Refusal(400, "The body is not XML without a DTD") from exc
+        raise HTTPError(400, "The body is not XML without a DTD") from exc
     return root
 
 
@@ -95,7 +95,7 @@ def _asked_by(root: Element) -> PropfindRequest:
     kinds = {child.tag: child for child in root if child.tag in _KINDS}
     include = root.find("{DAV:}include")
     if len(kinds) != 1 or (include is not None and "{DAV:}allprop" not in kinds):
-        raise Refusal(400, "A propfind has one of prop, allprop and propname")
+        raise HTTPError(400, "A propfind has one of prop, allprop and propname")
     kind, element = kinds.popitem()
     if kind == "{DAV:}propname":
         return PropfindRequest(None, values=False)

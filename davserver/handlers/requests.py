@@ -26,7 +26,7 @@ from davserver.http.accept import preferred
 from davserver.http.chat_query import ChatQuery, next_link, parse_asked, resumed, transcript_header
 from davserver.http.conditional import Validators, failed_precondition
 from davserver.http.environ import PEER, WAKE, request_uri
-from davserver.http.response import STATUS, Answer, Later, begun, text_answer
+from davserver.http.response import STATUS, Later, Response, begun, text_answer
 from davserver.http.target import Target, parse_target, split_absolute
 
 HTML = "text/html"
@@ -37,7 +37,7 @@ ALLOW = ("Allow", "GET, HEAD, OPTIONS, PROPFIND")
 _CLASSES = ("DAV", "1")
 _VARY = ("Vary", "Accept")
 
-Handler = Callable[[dict[str, Any]], Answer | Later]
+Handler = Callable[[dict[str, Any]], Response | Later]
 
 
 class Handlers:
@@ -56,7 +56,7 @@ class Handlers:
             "PROPFIND": self._propfind,
         }
 
-    def _get(self, environ: dict[str, Any]) -> Answer | Later:
+    def _get(self, environ: dict[str, Any]) -> Response | Later:
         target = _target(environ)
         try:
             node = self._walk(target)
@@ -68,12 +68,12 @@ class Handlers:
             return self._collection(node, target, environ)
         return file_answer(cast(File, node), environ)
 
-    def _collection(self, directory: Directory, target: Target, environ: dict[str, Any]) -> Answer | Later:
+    def _collection(self, directory: Directory, target: Target, environ: dict[str, Any]) -> Response | Later:
         forms = (*_FORMS, EVENTS) if isinstance(directory, Chat) else _FORMS
         form = preferred(environ.get("HTTP_ACCEPT"), forms)
         failed = failed_precondition(environ, Validators(None, None))
         if failed == 304:  # "If-None-Match: *"; a listing has no tag that could match
-            return Answer(304, [_VARY])
+            return Response(304, [_VARY])
         if failed is not None:
             return text_answer(failed, "It is not what the precondition asks for", _VARY)
         if form == HTML:
@@ -83,7 +83,7 @@ class Handlers:
             return self._chat(directory, target, environ, form)
         return listing_answer(directory.members(), target.href, form, objects)
 
-    def _chat(self, chat: Chat, target: Target, environ: dict[str, Any], form: str) -> Answer | Later:
+    def _chat(self, chat: Chat, target: Target, environ: dict[str, Any], form: str) -> Response | Later:
         asked = parse_asked(target.query)
         is_get = environ["REQUEST_METHOD"] == "GET"
         if asked.text is not None and is_get:
@@ -97,17 +97,17 @@ class Handlers:
         rows = chat.members()
         return self._messages_answer(target.href, form, rows, asked.first(rows))
 
-    def _messages_answer(self, href: str, form: str, rows: Messages, first: int) -> Answer:
+    def _messages_answer(self, href: str, form: str, rows: Messages, first: int) -> Response:
         return messages_answer(rows, href, form, first, self._segments, transcript_header(rows))
 
-    def _events(self, chat: Chat, target: Target, environ: dict[str, Any], asked: ChatQuery) -> Answer:
+    def _events(self, chat: Chat, target: Target, environ: dict[str, Any], asked: ChatQuery) -> Response:
         asked = resumed(asked, environ.get("HTTP_LAST_EVENT_ID"))
         unbuffered = ("X-Accel-Buffering", "no")  # a proxy hands each event on at once
         headers = [_VARY, ("Content-Type", EVENTS), unbuffered, transcript_header(chat.members())]
         if environ["REQUEST_METHOD"] == "HEAD":
-            return Answer(200, headers)
+            return Response(200, headers)
         events = self._followers.events(self._look(target), asked, environ[WAKE], target.href + "/")
-        return Answer(200, headers, begun(events))
+        return Response(200, headers, begun(events))
 
     def _look(self, target: Target) -> Look:
         """Return what walks to the chat at *target* again."""
@@ -122,11 +122,11 @@ class Handlers:
 
         return look
 
-    def _options(self, environ: dict[str, Any]) -> Answer:
+    def _options(self, environ: dict[str, Any]) -> Response:
         self._walk(_target(environ))
-        return Answer(200, [ALLOW, _CLASSES, ("MS-Author-Via", "DAV"), ("Content-Length", "0")])
+        return Response(200, [ALLOW, _CLASSES, ("MS-Author-Via", "DAV"), ("Content-Length", "0")])
 
-    def _propfind(self, environ: dict[str, Any]) -> Answer:
+    def _propfind(self, environ: dict[str, Any]) -> Response:
         target = _target(environ)
         return propfind(self._walk(target), target.href, environ, self._segments)
 
@@ -150,7 +150,7 @@ def _target(environ: dict[str, Any]) -> Target:
 
 def _found_answer(
     href: str, form: str, asked: ChatQuery, rows: Messages, found: Sequence[Row], is_more: bool
-) -> Answer:
+) -> Response:
     headers = [transcript_header(rows)]
     if is_more:
         headers.append(next_link(href, asked, rows.transcript, found[-1]))

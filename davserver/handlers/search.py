@@ -18,7 +18,7 @@ from agents9core.node import Chat, File, Messages, Row
 from davserver.handlers.follow import Look
 from davserver.http.chat_query import ChatQuery
 from davserver.http.environ import Pause
-from davserver.http.response import Answer, Later, Refusal
+from davserver.http.response import HTTPError, Later, Response
 
 MAX_FOUND = 1000
 PIECE_BYTES = 256 * 1024
@@ -110,7 +110,7 @@ class Searches:
     def _only(self, client: str) -> Iterator[None]:
         with self._lock:
             if client in self._clients:
-                raise Refusal(429, "You are searching already; one at a time", ("Retry-After", "1"))
+                raise HTTPError(429, "You are searching already; one at a time", ("Retry-After", "1"))
             self._clients.add(client)
         try:
             yield
@@ -123,7 +123,7 @@ class Searches:
         look: Look,
         asked: ChatQuery,
         client: str,
-        listed: Callable[[Messages, Sequence[Row], bool], Answer],
+        listed: Callable[[Messages, Sequence[Row], bool], Response],
     ) -> Later:
         """Answer with what *listed* makes of the rows found in a chat, and whether more of it is unread.
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qs, urlencode
 
 from agents9core.node import Messages, Row
-from davserver.http.response import Refusal
+from davserver.http.response import HTTPError
 
 LONGEST_WAIT_SECONDS = 60
 
@@ -35,12 +35,12 @@ class ChatQuery(NamedTuple):
         """Return the number of the first row that is asked for. Raises Refusal, 410."""
         named = transcript_header(rows)
         if self.transcript not in (None, rows.transcript):
-            raise Refusal(410, "The chat has another transcript now", named)
+            raise HTTPError(410, "The chat has another transcript now", named)
         if self.after is None:
             return 0
         digits = self.after.lstrip("0") or "0"
         if len(digits) > _LONGEST_ID or int(digits) >= len(rows):
-            raise Refusal(410, "The chat does not reach that message", named)
+            raise HTTPError(410, "The chat does not reach that message", named)
         return int(digits) + 1
 
 
@@ -50,14 +50,14 @@ def parse_asked(query: str) -> ChatQuery:
     after = _only(values, "after", _DECIMAL, "after is the id of a message, in decimal")
     wait = _only(values, "wait", _DECIMAL, f"wait is 0 to {LONGEST_WAIT_SECONDS} seconds, in decimal")
     if wait is not None and (len(wait) > _LONGEST_ID or int(wait) > LONGEST_WAIT_SECONDS):
-        raise Refusal(400, f"wait is 0 to {LONGEST_WAIT_SECONDS} seconds, in decimal")
+        raise HTTPError(400, f"wait is 0 to {LONGEST_WAIT_SECONDS} seconds, in decimal")
     transcripts, texts = values.get("transcript", []), values.get("q", [])
     # Of two transcripts one is another than the chat's, whichever that is.
     transcript = transcripts[0] if len(transcripts) == 1 else "".join(transcripts) or None
     if texts and (len(texts) != 1 or not texts[0]):
-        raise Refusal(400, "q is the text that is looked for")
+        raise HTTPError(400, "q is the text that is looked for")
     if texts and wait:
-        raise Refusal(400, "A search does not wait for more")
+        raise HTTPError(400, "A search does not wait for more")
     return ChatQuery(after, transcript, int(wait) if wait else None, texts[0] if texts else None)
 
 
@@ -67,7 +67,7 @@ def resumed(asked: ChatQuery, event_id: str | None) -> ChatQuery:
         return asked
     match = _EVENT_ID.fullmatch(event_id)
     if match is None:
-        raise Refusal(400, "Last-Event-ID is the id of an event: TRANSCRIPT/ID")
+        raise HTTPError(400, "Last-Event-ID is the id of an event: TRANSCRIPT/ID")
     return asked._replace(transcript=match[1], after=match[2] or None)
 
 
@@ -87,5 +87,5 @@ def _only(values: dict[str, list[str]], name: str, form: re.Pattern[str], reason
     if found is None:
         return None
     if len(found) != 1 or not form.fullmatch(found[0]):
-        raise Refusal(400, reason)
+        raise HTTPError(400, reason)
     return found[0]

@@ -11,7 +11,7 @@ PEER = "agents9.peer"
 """In the environment: what a client is counted by; "" is one that is admitted."""
 
 STRANGER = "agents9.stranger"
-"""In the environment: the Stranger that a client is which is not admitted, else None."""
+"""In the environment: the Unauthenticated client that a client is which is not admitted, else None."""
 
 MAX_BODY_BYTES = 64 * 1024
 """What a request body may have: one that names properties is far smaller, and others mean nothing here.
@@ -29,7 +29,7 @@ A call that comes while the answer is not in a pause ends the next one at once.
 """
 
 
-class Stranger:
+class RemoteClient:
     """A client that is not admitted, on one of its connections.
 
     *name* is what it is counted by; None is nobody, who is on this machine and cannot be named.

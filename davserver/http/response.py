@@ -1,6 +1,6 @@
 """What a request is answered with, and how a refusal becomes one.
 
-Pure: `wsgi` turns an `Answer` into WSGI calls, nothing here sends.
+Pure: `wsgi` turns an `Response` into WSGI calls, nothing here sends.
 """
 
 import errno
@@ -38,7 +38,7 @@ STATUS = {
 """The error numbers of the tree as HTTP says them."""
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """A status, the headers that are its own, and a body whose length a header may say."""
 
     status: int
@@ -46,11 +46,11 @@ class Answer(NamedTuple):
     body: Iterable[bytes] = ()
 
 
-Later = Generator[bytes, None, Answer]
+Later = Generator[bytes, None, Response]
 """An answer that is still to come: a generator of pauses (`environ`) that returns it, or raises Refusal."""
 
 
-class Refusal(Exception):
+class HTTPError(Exception):
     """The request cannot be served as it stands; *answer* says so to the client."""
 
     def __init__(self, status: int, reason: str = "", *headers: tuple[str, str]) -> None:
@@ -58,20 +58,20 @@ class Refusal(Exception):
         self.answer = text_answer(status, reason or STATUS_LINES[status], *headers)
 
 
-def whole(status: int, media_type: str, body: bytes, *headers: tuple[str, str]) -> Answer:
+def whole(status: int, media_type: str, body: bytes, *headers: tuple[str, str]) -> Response:
     """Answer with a body that is all here."""
     sized = [("Content-Type", media_type), ("Content-Length", str(len(body)))]
-    return Answer(status, [*sized, *headers], (body,))
+    return Response(status, [*sized, *headers], (body,))
 
 
-def text_answer(status: int, line: str, *headers: tuple[str, str]) -> Answer:
+def text_answer(status: int, line: str, *headers: tuple[str, str]) -> Response:
     """Answer with one line of text. *line* must hold nothing that the client sent."""
     return whole(status, TEXT, f"{line}\n".encode(), *headers)
 
 
-def error_answer(exc: Exception) -> Answer | None:
+def error_answer(exc: Exception) -> Response | None:
     """Return what answers a request that raised *exc*; None: a bug, which is to be logged."""
-    if isinstance(exc, Refusal):
+    if isinstance(exc, HTTPError):
         return exc.answer
     if isinstance(exc, TreeError):
         status = STATUS[exc.errno]

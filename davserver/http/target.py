@@ -9,7 +9,7 @@ import re
 from typing import NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
-from davserver.http.response import Refusal
+from davserver.http.response import HTTPError
 
 _ABSOLUTE = r"https?://((?:\[[^][/?#]*\])?[^][/?#]*)((?:[/?#].*)?)"
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -49,25 +49,25 @@ def parse_target(origin_form: str) -> Target:
     """Return what an origin-form target points at."""
     path, _, query = origin_form.partition("?")
     if not path.startswith("/") or "#" in origin_form or "\0" in path or not path.isascii():
-        raise Refusal(400, "The request target is not a path")
+        raise HTTPError(400, "The request target is not a path")
     slash = path.endswith("/")
     names = [name for name in path.split("/") if name]  # slashes that scripts double mean one
     if "%" in path:
         names = [_decoded(name) for name in names]
     if not _NEVER_A_NAME.isdisjoint(names):
-        raise Refusal(404)
+        raise HTTPError(404)
     return Target(tuple(names), slash, query)
 
 
 def _decoded(segment: str) -> str:
     if _BROKEN_ESCAPE.search(segment):
-        raise Refusal(400, "A % in the path is not followed by two hexadecimal digits")
+        raise HTTPError(400, "A % in the path is not followed by two hexadecimal digits")
     try:
         name = unquote_to_bytes(segment).decode()
     except UnicodeDecodeError as exc:
-        raise Refusal(400, "The path is not UTF-8") from exc
+        raise HTTPError(400, "The path is not UTF-8") from exc
     if "\0" in name:
-        raise Refusal(400, "The path holds a NUL")
+        raise HTTPError(400, "The path holds a NUL")
     if "/" in name:
-        raise Refusal(404)
+        raise HTTPError(404)
     return name

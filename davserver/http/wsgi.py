@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from davserver.http.environ import WAKE, Pause
-from davserver.http.response import STATUS_LINES, Answer, Later
+from davserver.http.response import STATUS_LINES, Later, Response
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse
 
-Failed = Callable[[Exception], Answer]
+Failed = Callable[[Exception], Response]
 """Returns what is answered instead of a response that failed."""
 
 
 def respond(
-    handle: Callable[[], Answer | Later],
+    handle: Callable[[], Response | Later],
     environ: dict[str, Any],
     start_response: "StartResponse",
     failed: Failed,
@@ -32,14 +32,14 @@ def respond(
         response = handle()
     except Exception as exc:  # noqa: BLE001 - it is logged unless it is an answer
         response = failed(exc)
-    if isinstance(response, Answer):
+    if isinstance(response, Response):
         chunks = send(response, environ, start_response)
     else:
         chunks = _send_deferred(response, environ, start_response, failed)
     return chunks if woken is None else _without_pauses(chunks, woken)
 
 
-def send(response: Answer, environ: dict[str, Any], start_response: "StartResponse") -> Iterable[bytes]:
+def send(response: Response, environ: dict[str, Any], start_response: "StartResponse") -> Iterable[bytes]:
     """Begin *response* and return its body."""
     start_response(STATUS_LINES[response.status], response.headers)
     return () if environ["REQUEST_METHOD"] == "HEAD" else response.body

@@ -1,1 +1,1 @@
-"""The 9P door. Each knows those before it: wire, messages, shape, dialect, fid, session, server."""
+"""The 9P front end. Each knows those before it: wire, messages, shape, dialect, fid, session, server."""

@@ -2,8 +2,8 @@
 
 Each function is handed the session, and a whole frame by where it begins and how long it is. It gives the
 reply, or None and has done nothing: what is unusual, and every refusal, is the long way's, by the message's
-own handler. Both ways say the same (`test_quick`). The hot path of the door: on it nothing is called that can
-be spared, since between two system calls Python runs at half its speed. Layouts: `messages`.
+own handler. Both ways say the same (`test_quick`). The hot path of the front end: on it nothing is called
+that can be spared, since between two system calls Python runs at half its speed. Layouts: `messages`.
 """
 
 import stat as posix

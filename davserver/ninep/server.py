@@ -1,4 +1,4 @@
-"""The 9P listeners, and the only module of this door that knows sockets.
+"""The 9P listeners, and the only module of this front end that knows sockets.
 
 One thread accepts for all listeners; each connection has a thread of its own:
 
@@ -98,7 +98,7 @@ class NinepConnection:
 
 
 class NinepServer:
-    """The 9P door to one tree. Add listeners, then `start`; `stop` ends it for good."""
+    """The 9P front end to one tree. Add listeners, then `start`; `stop` ends it for good."""
 
     def __init__(self, root: Directory, owner: Owner, admit: Callable[[socket.socket], bool]) -> None:
         """Serve *root*, every file *owner*'s, to the clients that *admit* says yes to."""

@@ -3,7 +3,7 @@
 A message is a NamedTuple (made twice as fast as a frozen dataclass) whose field order is its wire layout;
 `@message` compiles that layout once into a `Codec`. Runs of fixed-size fields become one precompiled
 `struct.Struct`, and a message with nothing else is packed and unpacked by a single call: this is the hot
-path of the door. Source: intro(5) of Plan 9's manual; all integers are little-endian.
+path of the front end. Source: intro(5) of Plan 9's manual; all integers are little-endian.
 """
 
 import struct

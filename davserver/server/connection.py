@@ -22,8 +22,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cheroot.server import HTTPConnection
 
-from davserver.http.environ import CONTESTED, MAX_BODY_BYTES, PEER, PEER_ADMITTED, STRANGER, WAKE, Stranger
-from davserver.http.response import Answer, Refusal, text_answer
+from davserver.http.environ import (
+    CONTESTED,
+    MAX_BODY_BYTES,
+    PEER,
+    PEER_ADMITTED,
+    STRANGER,
+    WAKE,
+    RemoteClient,
+)
+from davserver.http.response import HTTPError, Response, text_answer
 from davserver.server.framing import RequestBuffer
 from davserver.server.gateway import Gateway
 from davserver.server.limits import MAX_HEADER_BYTES, RECEIVE_BYTES
@@ -135,8 +143,8 @@ class Connection(HTTPConnection):
     def __init__(self, server: "HttpServer", sock: socket.socket) -> None:
         """Take an accepted socket. Raises ConnectionError where its client has left already."""
         admitted = server.peers.admits(sock)
-        stranger = None if admitted else Stranger(server.peers.name_of(sock), self._is_there)
-        self.client_id = (stranger.name or "nobody") if stranger else ""
+        client = None if admitted else RemoteClient(server.peers.name_of(sock), self._is_there)
+        self.client_id = (client.name or "nobody") if client else ""
         self._fd = sock.fileno()
         self._since = time.monotonic()
         """When the state began, or last got on."""
@@ -147,12 +155,12 @@ class Connection(HTTPConnection):
             "wsgi.url_scheme": server.scheme,
             PEER_ADMITTED: admitted,
             PEER: self.client_id,
-            STRANGER: stranger,
+            STRANGER: client,
             CONTESTED: server.contested,
             WAKE: self._wake,
         }
         """What the environment of each request has of the connection."""
-        is_known = stranger is not None and stranger.name is not None
+        is_known = client is not None and client.name is not None
         self.is_heard = admitted or (server.hears_strangers and is_known)
         """Whether a response can be another than a refusal; else its body is not read, and it is the last."""
         body_bytes = (MAX_BODY_BYTES + 1) * self.is_heard
@@ -170,7 +178,7 @@ class Connection(HTTPConnection):
             ),
         )
         del self.resolve_peer_creds, self.get_peer_creds  # which hold the connection in a circle
-        self._is_counted = not admitted and server.strangers.enter(self.client_id)
+        self._is_counted = not admitted and server.connection_limits.enter(self.client_id)
         self.is_one_too_many = not admitted and not self._is_counted
         server.connections.add(self)
 
@@ -214,7 +222,7 @@ class Connection(HTTPConnection):
             request = self.RequestHandlerClass(self.server, self)
             try:
                 request.parse_request()
-            except Refusal as exc:
+            except HTTPError as exc:
                 self._refuse(exc.answer)
                 return True
             gateway = self._gateway = self.server.gateway(request)
@@ -244,7 +252,7 @@ class Connection(HTTPConnection):
         if gateway is not None:
             gateway.close()
 
-    def _refuse(self, answer: Answer) -> None:
+    def _refuse(self, answer: Response) -> None:
         """Give the last response. Raises ConnectionError."""
         self._let_go()
         self.wfile.write(final_response(answer))
@@ -347,7 +355,7 @@ class Connection(HTTPConnection):
         """Close the socket and let go of what is buffered."""
         if self._is_counted:
             self._is_counted = False
-            self.server.strangers.leave(self.client_id)
+            self.server.connection_limits.leave(self.client_id)
         self.server.connections.discard(self)
         self.rfile.close()
         self.socket.close()

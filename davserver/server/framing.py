@@ -9,7 +9,7 @@ answered with. Pure: it is handed bytes. Source: RFC 9112 sections 2.2, 6 and 7.
 import re
 from typing import NamedTuple
 
-from davserver.http.response import Refusal
+from davserver.http.response import HTTPError
 from davserver.server.request_head import RequestHead, parse_head
 
 _HEAD_END = re.compile(rb"\n\r?\n")
@@ -48,7 +48,7 @@ class RequestBuffer:
         """How far the bytes are understood."""
         self._head: RequestHead | None = None
         self._chunks: Chunks | None = None
-        self._outcome: Received | Refusal | None = None
+        self._outcome: Received | HTTPError | None = None
 
     def feed(self, data: bytes) -> None:
         """Take what came."""
@@ -63,7 +63,7 @@ class RequestBuffer:
         if self._outcome is None:
             try:
                 self._outcome = self._next()
-            except Refusal as exc:
+            except HTTPError as exc:
                 self._outcome = exc
         return self._outcome is not None
 
@@ -82,7 +82,7 @@ class RequestBuffer:
         outcome = self._outcome
         if outcome is None:
             raise EOFError("the request is not whole")
-        if isinstance(outcome, Refusal):
+        if isinstance(outcome, HTTPError):
             raise outcome
         del self._data[: self._at]
         self._begin()
@@ -111,9 +111,9 @@ class RequestBuffer:
         self._at = match.end() if match else len(self._data)
         if self._at > self._head_bytes:
             is_target = b"\n" not in self._data[2 : self._head_bytes]
-            raise Refusal(414 if is_target else 413, "The head of the request is too long")
+            raise HTTPError(414 if is_target else 413, "The head of the request is too long")
         if self._data.count(b"\n", 0, self._at) > MAX_LINES:
-            raise Refusal(431, "The head of the request has too many lines")
+            raise HTTPError(431, "The head of the request has too many lines")
         return parse_head(bytes(self._data[: self._at])) if match else None
 
     def _sized(self, head: RequestHead) -> Received | None:
@@ -170,7 +170,7 @@ class Chunks:
         end = self._data.find(b"\n", self.at, self.at + LINE_BYTES) + 1
         if not end:
             if len(self._data) - self.at >= LINE_BYTES:
-                raise Refusal(400, "Malformed chunk")
+                raise HTTPError(400, "Malformed chunk")
             return None
         line = bytes(self._data[self.at : end])
         self.at = end
@@ -182,10 +182,10 @@ class Chunks:
             return False
         self._between -= len(line) + 2
         if self._between < 0:
-            raise Refusal(413, "There is too much between the chunks")
+            raise HTTPError(413, "There is too much between the chunks")
         match = _CHUNK_SIZE.fullmatch(line)
         if match is None:
-            raise Refusal(400, "Malformed chunk size")
+            raise HTTPError(400, "Malformed chunk size")
         self._size = int(match[1], 16)
         return True
 
@@ -196,7 +196,7 @@ class Chunks:
         if len(self._data) < end + 2:
             return False
         if self._data[end : end + 2] != b"\r\n":
-            raise Refusal(400, "Malformed chunk")
+            raise HTTPError(400, "Malformed chunk")
         self.body += self._data[self.at : end]
         self._left -= size
         self.at, self._size = end + 2, None
@@ -217,7 +217,7 @@ class Chunks:
             return True
         self._trailers += 1
         if not line.endswith(b"\r\n"):
-            raise Refusal(400, "Malformed trailer")
+            raise HTTPError(400, "Malformed trailer")
         if self._trailers >= MAX_TRAILERS:
-            raise Refusal(400, "There are too many trailers")
+            raise HTTPError(400, "There are too many trailers")
         return False

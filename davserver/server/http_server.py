@@ -22,7 +22,7 @@ from wsgiref.types import WSGIApplication
 import cheroot.wsgi
 
 from davserver.address import Tcp
-from davserver.auth.connection_limits import Strangers
+from davserver.auth.connection_limits import ConnectionLimits
 from davserver.auth.peer_credentials import Peers
 from davserver.server.connection import Connection
 from davserver.server.gateway import Gateway
@@ -94,7 +94,8 @@ class Listener:
         self._socket.close()
 
     def _accept(self, sock: socket.socket) -> None:
-        """Let a new connection wait for its first request, but not one too many of a stranger."""
+        """Let a new connection wait for its first request, but not one too many of an unauthenticated
+        client."""
         try:
             connection = self._server.ConnectionClass(self._server, sock)
         except BaseException:
@@ -137,7 +138,7 @@ class HttpServer(cheroot.wsgi.Server):
         self.hears_strangers = hears_strangers
         self.limits = limits
         self.scheme = "https" if tls else "http"
-        self.strangers = Strangers()
+        self.connection_limits = ConnectionLimits()
         self.connections: set[Connection] = set()
         self.loop: Loop[Connection | Listener] = Loop()
         self.requests = self._connections = self.loop  # cheroot's pool and manager

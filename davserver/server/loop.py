@@ -25,7 +25,8 @@ logger = logging.getLogger(__name__)
 
 THREADS = 32
 """That may be in a long turn. Python runs one of them at a time, but where many ask at once for a chat that
-has no index yet, all wait for who makes it; with 8 a page and a mount could stop the door for that long."""
+has no index yet, all wait for who makes it; with 8 a page and a mount could stop the front end for that
+long."""
 MOMENT_SECONDS = 0.005
 """A turn that takes longer than one to two of these holds up the others no more."""
 LONG_OF_ONE_TOPIC = 4
@@ -121,7 +122,7 @@ class _Turn(NamedTuple, Generic[G]):
 
 
 class Loop(Generic[G]):
-    """The guests of one door, and the threads that see to them."""
+    """The guests of one front end, and the threads that see to them."""
 
     def __init__(self) -> None:
         self._epoll = select.epoll()

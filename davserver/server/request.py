@@ -13,7 +13,7 @@ from urllib.parse import unquote_to_bytes
 from cheroot.server import HTTPRequest
 
 from davserver.http.dates import http_date
-from davserver.http.response import PRIVATE, STATUS_LINES, Answer
+from davserver.http.response import PRIVATE, STATUS_LINES, Response
 from davserver.server.framing import RequestBuffer
 
 _NO_BODY = (b"1", b"204", b"304")
@@ -73,7 +73,7 @@ def _head(status: bytes, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
     return b"HTTP/1.1 %b\r\n%bDate: %b\r\n%b\r\n" % (status, lines, date, _COMMON)
 
 
-def final_response(answer: Answer) -> bytes:
+def final_response(answer: Response) -> bytes:
     """Return a response that no application gave, and after which the connection ends."""
     headers = [(name.encode(), value.encode()) for name, value in answer.headers]
     head = _head(STATUS_LINES[answer.status].encode(), [*headers, (b"Connection", b"close")])

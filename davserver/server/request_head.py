@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from davserver.http.response import Refusal
+from davserver.http.response import HTTPError
 
 _REQUEST_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Z-]+) ([!-~\x80-\xff]+) HTTP/([0-9])\.([0-9])")
 _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -41,14 +41,14 @@ class RequestHead(NamedTuple):
 def parse_head(data: bytes) -> RequestHead:
     """Return what a head says, which ends with its empty line. Raises Refusal."""
     if not data.endswith(b"\r\n\r\n"):
-        raise Refusal(400, "A line of the head does not end as lines do")
+        raise HTTPError(400, "A line of the head does not end as lines do")
     lines = data.removeprefix(b"\r\n").split(b"\r\n")
     match = _REQUEST_LINE.fullmatch(lines[0])
     if match is None:
-        raise Refusal(400, "Malformed request line")
+        raise HTTPError(400, "Malformed request line")
     method, target, major, minor = match.groups()
     if major != b"1":
-        raise Refusal(505)
+        raise HTTPError(505)
     version = "HTTP/1.0" if minor == b"0" else "HTTP/1.1"
     fields = _fields(lines[1:-2])
     length, is_chunked = _framing(fields, version)
@@ -69,15 +69,15 @@ def _fields(lines: list[bytes]) -> dict[bytes, bytes]:
     for line in lines:
         name, colon, value = line.partition(b":")
         if not colon or not _TOKEN.fullmatch(name):
-            raise Refusal(400, "Malformed header line")
+            raise HTTPError(400, "Malformed header line")
         if b"\n" in value or b"\0" in value or b"\r" in value:
-            raise Refusal(400, "Malformed header value")
+            raise HTTPError(400, "Malformed header value")
         if b"_" in name:
             continue  # WSGI cannot tell it from one with a dash
         name, value = _titled(name), value.strip(b" \t")
         if name in fields:
             if name in _ONLY_ONCE:
-                raise Refusal(400, "A header that may come once came twice")
+                raise HTTPError(400, "A header that may come once came twice")
             value = b"%b, %b" % (fields[name], value)
         fields[name] = value
     return fields
@@ -92,11 +92,11 @@ def _framing(fields: dict[bytes, bytes], version: str) -> tuple[int, bool]:
     """Return the body's length and whether it comes in chunks (section 6.3)."""
     length, coding = fields.get(_LENGTH), fields.get(_CODING)
     if length is not None and (coding is not None or not _DIGITS.fullmatch(length)):
-        raise Refusal(400, "Malformed Content-Length")
+        raise HTTPError(400, "Malformed Content-Length")
     if coding is None or version == "HTTP/1.0":  # to which chunks are unknown (section 6.1)
         return int(length or 0), False
     if coding.lower() != b"chunked":
-        raise Refusal(501, "The transfer coding is not known")
+        raise HTTPError(501, "The transfer coding is not known")
     return 0, True
 
 

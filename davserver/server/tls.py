@@ -1,12 +1,12 @@
-"""TLS (RFC 8446) for the HTTP door: the certificate, and sockets that never wait for the other end.
+"""TLS (RFC 8446) for the HTTP front end: the certificate, and sockets that never wait for the other end.
 
     TlsAdapter(certificate, key) → wrap(accepted socket) → TlsSocket
         shake, whenever the client has sent something, until the handshake is done
         recv, sendmsg: as of a plain socket that does not block
 
 What OpenSSL says becomes what a plain socket would say: BlockingIOError, or that the connection is broken.
-Only `agents9 serve --tls-cert` loads this module. With `connection` it is one of the modules of this door
-that know sockets.
+Only `agents9 serve --tls-cert` loads this module. With `connection` it is one of the modules of this front
+end that know sockets.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from typing import NoReturn
 
 from cheroot.ssl import Adapter
 
-from davserver.unfit import Unfit
+from davserver.unfit import ConfigError
 
 RECORD_BYTES = 16384
 """What one record of TLS holds. A send that could not finish is tried again with the same bytes at its
@@ -43,10 +43,10 @@ class TlsAdapter(Adapter):
             self.context.load_cert_chain(certificate, key, lambda: _has_passphrase(key))
         except ssl.SSLError as exc:
             if exc.reason == "KEY_VALUES_MISMATCH":
-                raise Unfit(f"{key} is not the key of the certificate in {certificate}") from exc
-            raise Unfit(f"cannot use {certificate} with {key}: {exc.reason or exc}") from exc
+                raise ConfigError(f"{key} is not the key of the certificate in {certificate}") from exc
+            raise ConfigError(f"cannot use {certificate} with {key}: {exc.reason or exc}") from exc
         except OSError as exc:
-            raise Unfit(f"cannot read {certificate} or {key}: {exc.strerror}") from exc
+            raise ConfigError(f"cannot read {certificate} or {key}: {exc.strerror}") from exc
 
     def bind(self, sock: socket.socket) -> socket.socket:
         return sock
@@ -75,20 +75,20 @@ def _check(path: str, mark: bytes, what: str) -> None:
     """Raise Unfit where the file cannot be read or has none; OpenSSL would not say which."""
     try:
         if mark not in Path(path).read_bytes():
-            raise Unfit(f"{path} holds no {what} in PEM")
+            raise ConfigError(f"{path} holds no {what} in PEM")
     except OSError as exc:
-        raise Unfit(f"cannot read {path}: {exc.strerror}") from exc
+        raise ConfigError(f"cannot read {path}: {exc.strerror}") from exc
 
 
 def _check_mode(key: str) -> None:
     """Raise Unfit where every user could read or change it; a group, as ssl-cert, may be meant to."""
     mode = stat.S_IMODE(Path(key).stat().st_mode)
     if mode & (stat.S_IROTH | stat.S_IWOTH):
-        raise Unfit(f"{key} has mode {mode:04o}, and every user can use it: chmod 600 {key}")
+        raise ConfigError(f"{key} has mode {mode:04o}, and every user can use it: chmod 600 {key}")
 
 
 def _has_passphrase(key: str) -> str:
-    raise Unfit(f"{key} needs a passphrase, and nobody is there to give it; take it off with: openssl pkey")
+    raise ConfigError(f"{key} needs a passphrase, which cannot be given here; remove it with: openssl pkey")
 
 
 class TlsSocket:

@@ -1,4 +1,4 @@
-"""One HTTP door for the whole run, in front of a memory tree that each test has for itself."""
+"""One HTTP front end for the whole run, in front of a memory tree that each test has for itself."""
 
 import http.client
 import io
@@ -95,10 +95,10 @@ class Swap:
 def running() -> Iterator[tuple[HttpServer, Swap]]:
     swap = Swap()
     peers = Peers()
-    door = HttpServer(swap, [("127.0.0.1", 0)], peers)
-    door.start()
-    yield door, swap
-    door.stop()
+    front_end = HttpServer(swap, [("127.0.0.1", 0)], peers)
+    front_end.start()
+    yield front_end, swap
+    front_end.stop()
     peers.close()
 
 
@@ -142,9 +142,9 @@ def chat(tree: MemoryDirectory) -> MemoryChat:
 
 @pytest.fixture
 def client(running: tuple[HttpServer, Swap], tree: MemoryDirectory) -> Iterator[Client]:
-    door, swap = running
+    front_end, swap = running
     swap.app = App(tree, ["agents.example"])
-    made = Client(door.addresses[0])
+    made = Client(front_end.addresses[0])
     yield made
     made.close()
 
@@ -162,7 +162,7 @@ def limit(running: tuple[HttpServer, Swap], monkeypatch: pytest.MonkeyPatch):
 
 @pytest.fixture
 def another(running: tuple[HttpServer, Swap]):
-    """Opens further connections to the same door."""
+    """Opens further connections to the same front end."""
     made: list[Client] = []
 
     def connect() -> Client:

@@ -224,14 +224,14 @@ def test_no_wake_is_lost_however_it_falls(another, client, chat):
 
 def test_stop_ends_those_who_wait(tree, chat):
     peers = Peers()
-    door = HttpServer(App(tree), [("localhost", 0)], peers)
-    door.start()
-    clients = [Client(door.addresses[number % 2]) for number in range(30)]
+    front_end = HttpServer(App(tree), [("localhost", 0)], peers)
+    front_end.start()
+    clients = [Client(front_end.addresses[number % 2]) for number in range(30)]
     for number, one in enumerate(clients):
         ask(one, accept=follow.EVENTS if number % 3 else "*/*", target=WAIT)
     eventually(lambda: waiting(chat) == 30)
     started = time.monotonic()
-    door.stop()
+    front_end.stop()
     assert time.monotonic() - started < 3
     assert waiting(chat) == 0
     peers.close()

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from davserver.http.response import Refusal
+from davserver.http.response import HTTPError
 from davserver.server.framing import MAX_LINES, RequestBuffer
 
 HEAD, BODY = 1000, 100
@@ -78,7 +78,7 @@ def fed(*data, body_bytes=BODY):
 
 
 def status_of(buffer):
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(HTTPError) as refused:
         buffer.take()
     return refused.value.answer.status
 

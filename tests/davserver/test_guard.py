@@ -4,7 +4,7 @@ import pytest
 
 from davserver.auth.guard import Guard
 from davserver.http.environ import CONTESTED, PEER_ADMITTED
-from davserver.http.response import Refusal
+from davserver.http.response import HTTPError
 
 GUARD = Guard(["agents.example", "192.0.2.7", "2001:DB8::1"])
 
@@ -16,7 +16,7 @@ def check(authority=None, admitted=True, protocol="HTTP/1.1", **headers):
 
 
 def refusal(**asked):
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(HTTPError) as refused:
         check(**asked)
     return refused.value.answer
 
@@ -101,7 +101,7 @@ def test_a_name_that_another_server_shares_is_misdirected():
     environ[CONTESTED] = {"localhost": ["::1"]}
     GUARD.check({**environ, "HTTP_HOST": "127.0.0.1:8564"}, None)
     for host, authority in (("localhost:8564", None), ("127.0.0.1", "LOCALHOST"), ("localhost.", None)):
-        with pytest.raises(Refusal) as refused:
+        with pytest.raises(HTTPError) as refused:
             GUARD.check({**environ, "HTTP_HOST": host}, authority)
         assert refused.value.answer.status == 421
 
@@ -118,5 +118,5 @@ def test_an_address_typed_by_the_person_passes():
     check(HOST="localhost", SEC_FETCH_SITE="none")
 
 
-def test_a_stranger_is_refused():
+def test_an_unauthenticated_client_is_refused():
     assert refusal(admitted=False, HOST="localhost").status == 403

@@ -241,7 +241,7 @@ def test_a_response_is_never_split_by_what_was_asked(client):
     assert (reply.status, reply["X-Evil"]) == (404, None)
 
 
-def test_without_descriptors_the_door_waits_and_then_goes_on(another, client, caplog, monkeypatch):
+def test_without_descriptors_the_front_end_waits_and_then_goes_on(another, client, caplog, monkeypatch):
     accepted = socket.socket.accept
     trouble = iter([OSError(errno.EMFILE, "Too many open files"), RuntimeError("of the test")])
 
@@ -256,7 +256,7 @@ def test_without_descriptors_the_door_waits_and_then_goes_on(another, client, ca
     caplog.clear()
 
 
-# -- the life of a door
+# -- the life of a front end
 
 
 @pytest.fixture
@@ -271,18 +271,18 @@ def app():
 
 
 def test_localhost_is_both_families_on_one_port(peers):
-    door = HttpServer(app(), [("localhost", 0)], peers)
-    door.start()
+    front_end = HttpServer(app(), [("localhost", 0)], peers)
+    front_end.start()
     try:
-        hosts, ports = zip(*door.addresses, strict=True)
+        hosts, ports = zip(*front_end.addresses, strict=True)
         assert hosts == ("127.0.0.1", "::1")
         assert len(set(ports)) == 1
-        for address in door.addresses:
+        for address in front_end.addresses:
             with socket.create_connection(address) as sock:
                 sock.sendall(b"GET / HTTP/1.0\r\n\r\n")
                 assert sock.recv(100).startswith(b"HTTP/1.1 200")
     finally:
-        door.stop()
+        front_end.stop()
 
 
 def test_a_port_in_use_is_an_error_and_leaves_nothing_bound(peers):
@@ -296,41 +296,41 @@ def test_a_port_in_use_is_an_error_and_leaves_nothing_bound(peers):
 
 
 def test_stop_ends_running_transfers_within_three_seconds(peers):
-    door = HttpServer(app(), [("localhost", 0)], peers)
-    door.start()
+    front_end = HttpServer(app(), [("localhost", 0)], peers)
+    front_end.start()
     stalled = []
-    for address in [*door.addresses] * 4:
+    for address in [*front_end.addresses] * 4:
         sock = socket.create_connection(address)
         sock.sendall(b"GET /long HTTP/1.0\r\n\r\n")
         stalled.append(sock)
-    half = socket.create_connection(door.addresses[0])
+    half = socket.create_connection(front_end.addresses[0])
     half.sendall(b"GET /lo")
     time.sleep(0.3)
     started = time.monotonic()
-    door.stop()
+    front_end.stop()
     assert time.monotonic() - started < 3
     for sock in (*stalled, half):
         sock.close()
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(door.addresses[0])
+        socket.create_connection(front_end.addresses[0])
 
 
-def test_a_door_that_never_started_can_be_stopped(peers):
-    door = HttpServer(app(), [("127.0.0.1", 0)], peers)
-    door.stop()
-    with socket.create_server(door.addresses[0]):
+def test_a_front_end_that_never_started_can_be_stopped(peers):
+    front_end = HttpServer(app(), [("127.0.0.1", 0)], peers)
+    front_end.stop()
+    with socket.create_server(front_end.addresses[0]):
         pass
 
 
-def test_a_stopped_door_leaves_no_thread(peers):
+def test_a_stopped_front_end_leaves_no_thread(peers):
     before = threading.active_count()
-    door = HttpServer(app(), [("127.0.0.1", 0)], peers)
-    door.start()
-    door.stop()
+    front_end = HttpServer(app(), [("127.0.0.1", 0)], peers)
+    front_end.start()
+    front_end.stop()
     assert threading.active_count() == before
 
 
-def test_a_strangers_request_ends_before_the_tree_is_touched(peers):
+def test_an_unauthenticated_clients_request_ends_before_the_tree_is_touched(peers):
     class Nobody(Peers):
         def admits(self, sock):
             return False
@@ -343,10 +343,10 @@ def test_a_strangers_request_ends_before_the_tree_is_touched(peers):
             raise AssertionError
 
     nobody = Nobody()
-    door = HttpServer(App(Untouchable("")), [("127.0.0.1", 0)], nobody)
-    door.start()
+    front_end = HttpServer(App(Untouchable("")), [("127.0.0.1", 0)], nobody)
+    front_end.start()
     try:
-        with socket.create_connection(door.addresses[0]) as sock:
+        with socket.create_connection(front_end.addresses[0]) as sock:
             sock.sendall(b"PROPFIND / HTTP/1.1\r\nContent-Length: 9999\r\n" + HOST + b"\r\n")
             received = b""
             while data := sock.recv(1000):
@@ -354,7 +354,7 @@ def test_a_strangers_request_ends_before_the_tree_is_touched(peers):
         assert received.startswith(b"HTTP/1.1 403")
         assert b"Connection: close" in received
     finally:
-        door.stop()
+        front_end.stop()
         nobody.close()
 
 

@@ -2,7 +2,7 @@ import logging
 
 import pytest
 
-from davserver.log import LINES, SECONDS, Sparing
+from davserver.log import LINES, SECONDS, RateLimitFilter
 
 
 class Clock:
@@ -19,7 +19,7 @@ def clock():
 
 @pytest.fixture
 def sparing(clock):
-    return Sparing(clock)
+    return RateLimitFilter(clock)
 
 
 def record(line=1, level=logging.WARNING, path="server.py"):

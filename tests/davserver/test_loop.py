@@ -219,10 +219,10 @@ class Slow(Guest):
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
-        self.begun, self.let = threading.Event(), threading.Event()
+        self.start_stream, self.let = threading.Event(), threading.Event()
 
     def work(self):
-        self.begun.set()
+        self.start_stream.set()
         assert self.let.wait(20)
         return super().work()
 
@@ -236,7 +236,7 @@ def slow(loop, guest):
         made.append(one)
         loop.welcome(one)
         one.other.send(b"x")
-        assert one.begun.wait(20)
+        assert one.start_stream.wait(20)
         return one
 
     yield make
@@ -292,7 +292,7 @@ def test_long_turns_of_one_topic_leave_threads_to_others(loop, turns, guest):
         one.other.send(b"x")
     loop.welcome(other := guest(rest=None))
     assert turns.get(timeout=20) is other
-    assert not any(one.begun.is_set() for one in waiting)
+    assert not any(one.start_stream.is_set() for one in waiting)
     for one in (*long, *waiting):
         one.let.set()
     assert {turns.get(timeout=20) for _ in (*long, *waiting)} == {*long, *waiting}
@@ -303,7 +303,7 @@ def slow_of(loop, guest, topic):
     one.topic = topic
     loop.welcome(one)
     one.other.send(b"x")
-    assert one.begun.wait(20)
+    assert one.start_stream.wait(20)
     return one
 
 
@@ -316,7 +316,7 @@ def test_without_another_thread_the_turn_goes_on(loop, turns, guest, monkeypatch
     monkeypatch.setattr(threading.Thread, "start", no_room)
     loop.welcome(one)
     one.other.send(b"x")
-    assert one.begun.wait(20)
+    assert one.start_stream.wait(20)
     eventually(lambda: caplog.records)
     monkeypatch.undo()
     one.let.set()
@@ -474,7 +474,7 @@ def test_who_is_in_a_turn_when_all_ends_is_ended_after_it(turns, guest, monkeypa
     one = guest(select.EPOLLIN, kind=Slow)
     made.welcome(one)
     one.other.send(b"x")
-    assert one.begun.wait(20)
+    assert one.start_stream.wait(20)
     made.stop()
     assert one.ended == 0
     one.let.set()
@@ -490,7 +490,7 @@ def test_who_waits_for_its_turn_when_all_ends_has_none(turns, guest, monkeypatch
     for one in (held, *waiting):
         made.welcome(one)
     made.start()
-    assert held.begun.wait(20)
+    assert held.start_stream.wait(20)
     made.stop()
     assert [one.ended for one in waiting] == [1, 1, 1]
     held.let.set()

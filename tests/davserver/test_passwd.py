@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from davserver.__main__ import main
-from davserver.auth.password_file import MAX_FILE_BYTES, PasswordFile, Unfit, read
+from davserver.auth.password_file import MAX_FILE_BYTES, ConfigError, PasswordFile, read
 from davserver.auth.passwords import Cost, Hash
 
 CHEAP = Cost(2, 1, 1)
@@ -52,45 +52,47 @@ def test_a_file_of_the_user_alone_is_read(path):
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o620, 0o602, 0o660, 0o400, 0o700, 0o4600])
 def test_another_mode_is_refused_and_what_to_do_is_said(path, mode):
     make(path, entry(), mode)
-    with pytest.raises(Unfit, match=f"mode {mode:04o}, not 0600: chmod 600 {path}"):
+    with pytest.raises(ConfigError, match=f"mode {mode:04o}, not 0600: chmod 600 {path}"):
         read(str(path))
 
 
 def test_a_file_of_another_user_is_refused(path, monkeypatch):
     make(path, entry())
     monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
-    with pytest.raises(Unfit, match=f"belongs to another user.*: chown {path.stat().st_uid + 1} {path}"):
+    with pytest.raises(
+        ConfigError, match=f"belongs to another user.*: chown {path.stat().st_uid + 1} {path}"
+    ):
         read(str(path))
 
 
 def test_what_is_no_file_is_refused_and_holds_up_nothing(path):
     os.mkfifo(path, 0o600)
-    with pytest.raises(Unfit, match="is not a file"):
+    with pytest.raises(ConfigError, match="is not a file"):
         read(str(path))
-    with pytest.raises(Unfit, match="is not a file"):
+    with pytest.raises(ConfigError, match="is not a file"):
         read(str(path.parent))
-    with pytest.raises(Unfit, match="agents9 passwd"):
+    with pytest.raises(ConfigError, match="agents9 passwd"):
         read(str(path.parent / "nothing"))
-    with pytest.raises(Unfit, match="cannot read"):
+    with pytest.raises(ConfigError, match="cannot read"):
         read(str(path / "below"))
 
 
 def test_a_broken_file_is_refused(path):
     make(path, "x" * (MAX_FILE_BYTES + 1))
-    with pytest.raises(Unfit, match="too long"):
+    with pytest.raises(ConfigError, match="too long"):
         read(str(path))
     make(path, entry() + "bob:secret\n")
-    with pytest.raises(Unfit, match=r"line 2 is not name:scrypt.*agents9 passwd"):
+    with pytest.raises(ConfigError, match=r"line 2 is not name:scrypt.*agents9 passwd"):
         read(str(path))
     path.write_bytes(b"\xff\n")
-    with pytest.raises(Unfit, match="not UTF-8"):
+    with pytest.raises(ConfigError, match="not UTF-8"):
         read(str(path))
 
 
 @pytest.mark.parametrize("text", ["", "# nobody\n\n"])
 def test_a_file_without_names_is_refused(path, text):
     make(path, text)
-    with pytest.raises(Unfit, match=f"agents9 passwd {path} NAME"):
+    with pytest.raises(ConfigError, match=f"agents9 passwd {path} NAME"):
         PasswordFile(str(path))
 
 

@@ -22,8 +22,8 @@ from davserver.auth.passwords import (
     parse_file,
     parse_line,
 )
-from davserver.http.environ import Stranger
-from davserver.http.response import Refusal
+from davserver.http.environ import RemoteClient
+from davserver.http.response import HTTPError
 
 CHEAP = Cost(2, 1, 1)
 PASSWORD = 'pa "ss\\w#rd:ü'.encode()
@@ -70,7 +70,7 @@ def passwords(known, clock):
 
 
 def on_a_connection(name="uid 7", is_there=True):
-    return Stranger(name, lambda: is_there)
+    return RemoteClient(name, lambda: is_there)
 
 
 def let_in(passwords, header, client="uid 7"):
@@ -78,7 +78,7 @@ def let_in(passwords, header, client="uid 7"):
 
 
 def refusal(passwords, header, client="uid 7"):
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(HTTPError) as refused:
         let_in(passwords, header, client)
     return refused.value.answer
 
@@ -304,11 +304,11 @@ def test_who_was_let_in_on_a_connection_is_not_kept_out_by_who_guesses_beside_hi
     passwords.check(GOOD, connection)
     assert refusal(passwords, BAD).status == 401
     passwords.check(GOOD, connection)
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(HTTPError) as refused:
         passwords.check(basic("bob", b"b"), connection)
     assert retry_after(refused.value.answer)
     known.clear()
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(HTTPError) as refused:
         passwords.check(GOOD, connection)
     assert retry_after(refused.value.answer)
 
@@ -321,7 +321,7 @@ def test_what_one_client_proved_is_not_remembered_of_another(passwords):
 
 def test_who_has_gone_gets_no_try(passwords):
     for header in (GOOD, BAD):
-        with pytest.raises(Refusal) as refused:
+        with pytest.raises(HTTPError) as refused:
             passwords.check(header, on_a_connection(is_there=False))
         assert refused.value.answer.status == 403
     assert CountedHash.tries == 0

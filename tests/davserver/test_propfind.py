@@ -11,7 +11,7 @@ from agents9core.memory import MemoryChat, MemoryDirectory, MemoryFile
 from davserver.handlers.multistatus import LIVE
 from davserver.handlers.propfind import PropfindRequest, parse_asked
 from davserver.http.environ import MAX_BODY_BYTES
-from davserver.http.response import Refusal
+from davserver.http.response import HTTPError
 
 DAV = "{DAV:}"
 
@@ -67,20 +67,20 @@ def test_what_a_body_asks_for(inside, asked):
     ],
 )
 def test_what_is_no_propfind_is_refused(bad):
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(HTTPError) as refused:
         parse_asked(bad)
     assert refused.value.answer.status == 400
 
 
 def test_a_body_too_long_is_refused():
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(HTTPError) as refused:
         parse_asked(b" " * (MAX_BODY_BYTES + 1))
     assert refused.value.answer.status == 413
 
 
 @given(st.binary(max_size=200))
 def test_no_body_is_a_crash(raw):
-    with contextlib.suppress(Refusal):
+    with contextlib.suppress(HTTPError):
         parse_asked(raw)
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from davserver.http.response import Refusal
+from davserver.http.response import HTTPError
 from davserver.server.request_head import RequestHead, parse_head
 
 
@@ -15,7 +15,7 @@ def head(*lines, version=b"1.1"):
 
 
 def refusal(data):
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(HTTPError) as refused:
         parse_head(data)
     return refused.value.answer.status
 
@@ -113,6 +113,6 @@ def test_a_name_with_an_underscore_cannot_pass_for_one_with_a_dash():
 
 @given(st.binary(max_size=300))
 def test_whatever_comes_is_a_head_or_refused(data):
-    with contextlib.suppress(Refusal):
+    with contextlib.suppress(HTTPError):
         said = parse_head(b"GET / HTTP/1.1\r\n" + data + b"\r\n\r\n")
         assert all(b"\r" not in value and b"\n" not in value for value in said.fields.values())

@@ -287,18 +287,18 @@ def test_the_last_words_wait_for_room(another, monkeypatch):
 
 
 def test_what_stalled_clients_held_is_free_when_they_have_left(running, another, client, long):
-    door = running[0]
+    front_end = running[0]
     assert client.get("/version").status == 200
-    before, descriptors = door.connections.copy(), len(os.listdir("/proc/self/fd"))
+    before, descriptors = front_end.connections.copy(), len(os.listdir("/proc/self/fd"))
     clients = [stalled(another) for _ in range(20)]
     for number in range(20):
         clients.append(another())
         clients[-1].send(HALVES[number % len(HALVES)])
-    eventually(lambda: len(door.connections - before) == 40)
+    eventually(lambda: len(front_end.connections - before) == 40)
     for one in clients:
         one.file.raw.close()
         one.close()
-    eventually(lambda: door.connections <= before and not long.open_readers)
+    eventually(lambda: front_end.connections <= before and not long.open_readers)
     eventually(lambda: len(os.listdir("/proc/self/fd")) <= descriptors)
 
 
@@ -311,20 +311,20 @@ def has_ended(sock):
 
 def test_stop_lets_a_reader_finish_that_reads(tree, long):
     peers = Peers()
-    door = HttpServer(App(tree), [("127.0.0.1", 0)], peers)
-    door.start()
-    chat_format, idle, half = (socket.create_connection(door.addresses[0], timeout=20) for _ in range(3))
+    front_end = HttpServer(App(tree), [("127.0.0.1", 0)], peers)
+    front_end.start()
+    chat_format, idle, half = (socket.create_connection(front_end.addresses[0], timeout=20) for _ in range(3))
     chat_format.sendall(b"GET /long HTTP/1.0\r\n\r\n")
     half.sendall(b"GET")
     received = chat_format.recv(1000)
-    eventually(lambda: len(door.connections) == 3)
-    door.loop.drain()
+    eventually(lambda: len(front_end.connections) == 3)
+    front_end.loop.drain()
     assert has_ended(idle)
     assert has_ended(half)
     while data := chat_format.recv(1_000_000):
         received += data
     assert received.endswith(LONG)
-    door.stop()
+    front_end.stop()
     peers.close()
     for sock in (chat_format, idle, half):
         sock.close()

@@ -1,4 +1,4 @@
-"""A client of another user at the door: refused, or asked for a password where there are some."""
+"""A client of another user at the front end: refused, or asked for a password where there are some."""
 
 import base64
 import contextlib
@@ -55,8 +55,8 @@ def peers():
 
 
 @pytest.fixture
-def door(peers):
-    """Opens a door with *passwords*; connects to it."""
+def front_end(peers):
+    """Opens a front end with *passwords*; connects to it."""
     made = []
 
     def connect(passwords):
@@ -72,20 +72,20 @@ def door(peers):
 
 
 @pytest.fixture
-def connect(door):
+def connect(front_end):
     known = {b"alice": Hash.of(b"secret", Cost(2, 1, 1))}
-    return door(Passwords(lambda: known))
+    return front_end(Passwords(lambda: known))
 
 
-def test_without_passwords_a_stranger_is_refused(door):
-    client = door(None)()
+def test_without_passwords_an_unauthenticated_client_is_refused(front_end):
+    client = front_end(None)()
     reply = client.get("/version", Authorization=GOOD)
     assert (reply.status, reply["WWW-Authenticate"], reply.closes) == (403, None, True)
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "PROPFIND", "PUT", "BREW"])
 @pytest.mark.parametrize("target", ["/version", "/nothing", "/..%2f", "/:static/page.js"])
-def test_a_stranger_is_asked_whatever_it_wants(connect, method, target):
+def test_an_unauthenticated_client_is_asked_whatever_it_wants(connect, method, target):
     reply = connect().ask(method, target)
     assert (reply.status, reply["WWW-Authenticate"]) == (401, CHALLENGE[1])
     assert b"0.1" not in reply.body
@@ -162,7 +162,7 @@ def test_one_who_takes_many_connections_keeps_out_nobody_else(connect, peers, mo
     assert eventually_asked(connect) == 401
 
 
-def test_all_strangers_together_keep_out_no_one_who_is_known(connect, peers, monkeypatch):
+def test_all_unauthenticated_clients_together_keep_out_no_one_who_is_known(connect, peers, monkeypatch):
     monkeypatch.setattr(strangers, "MAX_ALL", 3)
     for peers.uid in range(3):
         assert connect().get("/version").status == 401
@@ -181,7 +181,7 @@ def eventually_asked(connect):
     return None
 
 
-def test_a_long_body_of_a_stranger_ends_the_connection(connect):
+def test_a_long_body_of_an_unauthenticated_client_ends_the_connection(connect):
     client = connect()
     reply = client.ask("PROPFIND", "/", b"x" * 100_000, Depth="1")
     assert (reply.status, reply.closes) == (401, True)

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from davserver.http.response import Refusal
+from davserver.http.response import HTTPError
 from davserver.http.target import parse_target, quoted, split_absolute
 
 
@@ -51,7 +51,7 @@ def test_a_target_is_split_and_then_decoded_once(raw, names, slash, query):
     ],
 )
 def test_what_names_nothing_is_refused(raw, status):
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(HTTPError) as refused:
         parse_target(raw)
     assert refused.value.answer.status == status
 
@@ -60,7 +60,7 @@ def test_what_names_nothing_is_refused(raw, status):
 def test_any_text_is_a_target_or_refused_and_never_leads_up(raw):
     try:
         names = parse_target(raw).names
-    except Refusal:
+    except HTTPError:
         return
     assert not {"", ".", ".."} & set(names)
     assert not any("/" in name or "\0" in name for name in names)

@@ -1,4 +1,5 @@
-"""HTTPS: the same door, and the same patience with slow clients, behind a handshake that nobody waits for."""
+"""HTTPS: the same front end, and the same patience with slow clients, behind a handshake that nobody waits
+for."""
 
 import contextlib
 import http.client
@@ -14,7 +15,7 @@ import pytest
 from agents9core.memory import MemoryDirectory, MemoryFile
 from davserver.app import App
 from davserver.auth.connection_limits import MAX_EACH
-from davserver.auth.password_file import Unfit
+from davserver.auth.password_file import ConfigError
 from davserver.auth.peer_credentials import Peers
 from davserver.server.http_server import ACCEPT_PAUSE_SECONDS, HttpServer
 from davserver.server.tls import TlsAdapter, TlsSocket
@@ -43,21 +44,21 @@ def files(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def door(files):
+def front_end(files):
     root = MemoryDirectory("", [MemoryFile("version", b"0.1\n"), MemoryFile("long", LONG)])
     peers = Peers()
-    door = HttpServer(App(root), [("127.0.0.1", 0)], peers, tls=TlsAdapter(*map(str, files)))
-    door.start()
-    yield door
-    door.stop()
+    front_end = HttpServer(App(root), [("127.0.0.1", 0)], peers, tls=TlsAdapter(*map(str, files)))
+    front_end.start()
+    yield front_end
+    front_end.stop()
     peers.close()
 
 
 @pytest.fixture
-def plain(door):
+def plain(front_end):
     """Opens connections that do not speak TLS yet."""
     with contextlib.ExitStack() as stack:
-        yield lambda: stack.enter_context(socket.create_connection(door.addresses[0], timeout=20))
+        yield lambda: stack.enter_context(socket.create_connection(front_end.addresses[0], timeout=20))
 
 
 @pytest.fixture
@@ -82,16 +83,16 @@ def eventually(is_so, seconds=20):
         time.sleep(0.01)
 
 
-def test_curl_that_trusts_the_certificate_is_answered(door, files):
-    url = f"https://localhost:{door.addresses[0][1]}/version"
+def test_curl_that_trusts_the_certificate_is_answered(front_end, files):
+    url = f"https://localhost:{front_end.addresses[0][1]}/version"
     said = subprocess.run(
         ["curl", "-sS", "--cacert", files[0], url], capture_output=True, timeout=30, check=False
     )
     assert (said.stdout, said.stderr) == (b"0.1\n", b"")
 
 
-def test_curl_that_does_not_trust_it_is_told_nothing(door):
-    url = f"https://localhost:{door.addresses[0][1]}/version"
+def test_curl_that_does_not_trust_it_is_told_nothing(front_end):
+    url = f"https://localhost:{front_end.addresses[0][1]}/version"
     said = subprocess.run(["curl", "-sS", url], capture_output=True, timeout=30, check=False)
     assert (said.returncode, said.stdout) == (60, b"")
 
@@ -161,24 +162,24 @@ class Nobodies(Peers):
 def test_who_leaves_before_it_is_accepted_holds_up_nobody_and_leaves_its_place(files):
     """With what it said unread, `ssl` raises what looks like a fault of the listener."""
     peers = Nobodies()
-    door = HttpServer(
+    front_end = HttpServer(
         App(MemoryDirectory("", [])), [("127.0.0.1", 0)], peers, tls=TlsAdapter(*map(str, files))
     )
     for number in range(2 * MAX_EACH):
-        with socket.create_connection(door.addresses[0], timeout=20) as gone:
+        with socket.create_connection(front_end.addresses[0], timeout=20) as gone:
             gone.sendall(b"\x16" * (number % 2))
             gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     started = time.monotonic()
-    door.start()
+    front_end.start()
     context = ssl.create_default_context(cafile=files[0])
     with (
-        socket.create_connection(door.addresses[0], timeout=20) as plain,
+        socket.create_connection(front_end.addresses[0], timeout=20) as plain,
         context.wrap_socket(plain, server_hostname="localhost") as sock,
     ):
         sock.sendall(GET)
         assert sock.recv(1000).startswith(b"HTTP/1.1 403")
     assert time.monotonic() - started < MAX_EACH * ACCEPT_PAUSE_SECONDS / 2
-    door.stop()
+    front_end.stop()
     peers.close()
 
 
@@ -260,32 +261,32 @@ def test_the_goodbye_waits_for_room(connect, monkeypatch):
     assert full
 
 
-def test_what_clients_held_is_free_when_they_have_left(door, plain, connect):
-    eventually(lambda: not door.connections)
+def test_what_clients_held_is_free_when_they_have_left(front_end, plain, connect):
+    eventually(lambda: not front_end.connections)
     before = len(os.listdir("/proc/self/fd"))
     clients = [plain() for _ in range(20)] + [connect() for _ in range(20)]
     for sock in clients[25:]:
         sock.sendall(GET_LONG)
-    eventually(lambda: len(door.connections) == 40)
+    eventually(lambda: len(front_end.connections) == 40)
     for sock in clients:
         sock.close()
-    eventually(lambda: not door.connections and len(os.listdir("/proc/self/fd")) <= before)
+    eventually(lambda: not front_end.connections and len(os.listdir("/proc/self/fd")) <= before)
 
 
 def test_stop_ends_handshakes_and_transfers(files):
     peers = Peers()
     root = MemoryDirectory("", [MemoryFile("long", LONG)])
-    door = HttpServer(App(root), [("127.0.0.1", 0)], peers, tls=TlsAdapter(*map(str, files)))
-    door.start()
+    front_end = HttpServer(App(root), [("127.0.0.1", 0)], peers, tls=TlsAdapter(*map(str, files)))
+    front_end.start()
     context = ssl.create_default_context(cafile=files[0])
-    with socket.create_connection(door.addresses[0], timeout=20) as silent:
+    with socket.create_connection(front_end.addresses[0], timeout=20) as silent:
         with context.wrap_socket(
-            socket.create_connection(door.addresses[0], timeout=20), server_hostname="localhost"
+            socket.create_connection(front_end.addresses[0], timeout=20), server_hostname="localhost"
         ) as chat_format:
             chat_format.sendall(GET_LONG)
             assert chat_format.recv(4) == b"HTTP"
             started = time.monotonic()
-            door.stop()
+            front_end.stop()
             assert time.monotonic() - started < 3
         assert silent.recv(1) == b""
     peers.close()
@@ -295,7 +296,7 @@ def test_stop_ends_handshakes_and_transfers(files):
 
 
 def refused(certificate, key):
-    with pytest.raises(Unfit) as caught:
+    with pytest.raises(ConfigError) as caught:
         TlsAdapter(str(certificate), str(key))
     return str(caught.value)
 

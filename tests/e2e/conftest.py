@@ -1,4 +1,4 @@
-"""An HTTP door on a free port, in front of a small tree, for real clients."""
+"""An HTTP front end on a free port, in front of a small tree, for real clients."""
 
 import shutil
 import subprocess
@@ -42,11 +42,11 @@ def http_door() -> Iterator[Served]:
         ],
     )
     peers = Peers()
-    door = HttpServer(App(root), [("127.0.0.1", 0)], peers)
-    door.start()
-    host, port = door.addresses[0]
+    front_end = HttpServer(App(root), [("127.0.0.1", 0)], peers)
+    front_end.start()
+    host, port = front_end.addresses[0]
     yield Served(f"http://{host}:{port}", root, chat, transcript)
-    door.stop()
+    front_end.stop()
     peers.close()
 
 

@@ -1,4 +1,4 @@
-"""A system that fails: each door says so, others are served, and when it is over it is over.
+"""A system that fails: each front end says so, others are served, and when it is over it is over.
 
 The faults of the file system are put between the tree and the system: what opens, looks at, lists or reads
 a file below a directory gets an error instead.
@@ -85,7 +85,8 @@ def fetched(url):
 
 
 class Doors:
-    """Both doors to a machine whose claude has said two things, and the faults of where it keeps them."""
+    """Both front ends to a machine whose claude has said two things, and the faults of where it keeps
+    them."""
 
     def __init__(self, base, monkeypatch, door_of) -> None:
         self.machine = Machine(base)
@@ -117,11 +118,11 @@ class Doors:
             talk.clunk(self.fid)
 
     def answers(self, path):
-        """Return what each door answers, HTTP first."""
+        """Return what each front end answers, HTTP first."""
         return [self.get(path), *(self.read(talk, path) for talk in self.talks)]
 
     def well(self, path, data):
-        """Tell whether every door serves these bytes."""
+        """Tell whether every front end serves these bytes."""
         return self.answers(path) == [(200, data), *[data] * len(self.talks)]
 
     def all_well(self):
@@ -137,16 +138,16 @@ class Doors:
 
 @pytest.fixture
 def door_of():
-    """Opens an HTTP door to a tree; returns its address."""
+    """Opens an HTTP front end to a tree; returns its address."""
     with contextlib.ExitStack() as stack:
 
         def opened(root):
             peers = Peers()
-            door = HttpServer(App(root), [("127.0.0.1", 0)], peers)
-            door.start()
+            front_end = HttpServer(App(root), [("127.0.0.1", 0)], peers)
+            front_end.start()
             stack.callback(peers.close)
-            stack.callback(door.stop)
-            host, port = door.addresses[0]
+            stack.callback(front_end.stop)
+            host, port = front_end.addresses[0]
             return f"http://{host}:{port}"
 
         yield opened

@@ -101,7 +101,7 @@ class TwoUsers:
         return self.run(uid, "curl", "-s", "-w", "%{http_code}", *options, self.url + target)[1]
 
     def attach(self, uid, family, address):
-        """Return what the 9P door answers to a user's attach."""
+        """Return what the 9P front end answers to a user's attach."""
         asks = TRY_9P.format(family=family, address=address, data=ATTACH)
         script = "import socket\n" + AS_USER.format(uid) + asks
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
@@ -125,7 +125,7 @@ def users():
 
 
 @pytest.mark.parametrize("uid", [OWNER, 0])
-def test_the_user_and_root_are_served_at_every_door(users, uid):
+def test_the_user_and_root_are_served_at_every_front_end(users, uid):
     assert users.curl(uid, MESSAGE) == "one\n200"
     assert users.run(uid, "rclone", "cat", f":webdav:{MESSAGE}", "--webdav-url", users.url)[1].endswith(
         "one\n"

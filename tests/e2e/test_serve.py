@@ -1,4 +1,4 @@
-"""The command as a user runs it: both doors over a made machine, and what it says to bad input."""
+"""The command as a user runs it: both front ends over a made machine, and what it says to bad input."""
 
 import os
 import socket

@@ -12,7 +12,7 @@ from bench import client9p as wire
 from tests.soak.story import Agent, Story
 
 ABSENT = frozenset({404, 410, errno.ENOENT, errno.ESTALE})
-"""What a door says of what is not there, or not there any more."""
+"""What a front end says of what is not there, or not there any more."""
 PAUSE_SECONDS = 0.04
 
 
@@ -25,7 +25,7 @@ class Absent(Exception):
 
 
 class Door:
-    """What both doors are asked; each raises Absent, and Wrong for any other refusal."""
+    """What both front ends are asked; each raises Absent, and Wrong for any other refusal."""
 
     def names(self, path: str) -> list[str]:
         """List a directory."""
@@ -143,10 +143,12 @@ class _Opened:
 class Reader(threading.Thread):
     """One client. `wrong` has what it may not have been told, `took` how long each answer took."""
 
-    def __init__(self, story: Story, door: Callable[[], Door], seed: int, enough: threading.Event) -> None:
+    def __init__(
+        self, story: Story, front_end: Callable[[], Door], seed: int, enough: threading.Event
+    ) -> None:
         super().__init__(name=f"reader-{seed}")
         self._story = story
-        self._make_door = door
+        self._make_door = front_end
         self._dice = random.Random(seed)
         self._enough = enough
         self.took: list[float] = []
@@ -158,19 +160,19 @@ class Reader(threading.Thread):
     def run(self) -> None:
         asks = {self.ask_agents: 1, self.ask_chat: 4, self.ask_message: 12, self.ask_transcript: 2}
         try:
-            door = self._make_door()
+            front_end = self._make_door()
             while not self._enough.wait(self._dice.uniform(0, 2 * PAUSE_SECONDS)):
                 [ask] = self._dice.choices(list(asks), list(asks.values()))
-                ask(door)
-            door.close()
+                ask(front_end)
+            front_end.close()
         except Exception as exc:  # noqa: BLE001 - it is what is looked for
             self.wrong.append(f"{type(exc).__name__}: {exc}")
 
-    def ask_agents(self, door: Door) -> None:
+    def ask_agents(self, front_end: Door) -> None:
         """Each agent that is there all the time is listed, and none that is not."""
         harness = self._dice.choice(("claude", "codex"))
         begun = time.monotonic()
-        names = door.names(f"active/{harness}")
+        names = front_end.names(f"active/{harness}")
         ended = self._clock(begun)
         must, may = self._story.there(harness, begun, ended)
         listed = {int(name.removesuffix("/")) for name in names}
@@ -178,10 +180,10 @@ class Reader(threading.Thread):
         if not must <= listed <= may:
             self._note(f"active/{harness}: missing {must - listed}, surplus {listed - may}")
 
-    def ask_chat(self, door: Door) -> None:
+    def ask_chat(self, front_end: Door) -> None:
         """The names are the first of a tale that is told about then: as many as had been said, or more."""
         agent = self._dice.choice(self._story.present)
-        told = self._told(agent, lambda: door.names(f"{agent.path}/chat"))
+        told = self._told(agent, lambda: front_end.names(f"{agent.path}/chat"))
         if told is None:
             return
         names, begun, ended = told
@@ -193,7 +195,7 @@ class Reader(threading.Thread):
             f"{agent.path}/chat: {len(names)} names, the last {names[-1:]}; {self._book(agent, begun, ended)}"
         )
 
-    def ask_message(self, door: Door) -> None:
+    def ask_message(self, front_end: Door) -> None:
         """A message's bytes are those that were written; it is there if it was before it was asked for."""
         agent = self._dice.choice(self._story.present)
         tale = agent.tale
@@ -204,7 +206,7 @@ class Reader(threading.Thread):
         name, was_said = tale.names[at], at < tale.said_by(time.monotonic())
         start, length = self._part(len(tale.texts[name]))
         told = self._told(
-            agent, lambda: door.data(f"{agent.path}/chat/{name}", start, length), lambda: was_said
+            agent, lambda: front_end.data(f"{agent.path}/chat/{name}", start, length), lambda: was_said
         )
         if told is None:
             return
@@ -214,11 +216,11 @@ class Reader(threading.Thread):
         if not any(data == now.texts.get(name, b"\0")[start:end] for now in agent.told(begun, ended)):
             self._note(f"{agent.path}/chat/{name} {start}+{length}: {data[:80]!r}")
 
-    def ask_transcript(self, door: Door) -> None:
+    def ask_transcript(self, front_end: Door) -> None:
         """A transcript is a beginning of the file: as much as was there, or more."""
         agent = self._dice.choice(self._story.present)
         start = self._dice.randrange(len(agent.tale.data) + 1)
-        told = self._told(agent, lambda: door.data(f"{agent.path}/transcript", start))
+        told = self._told(agent, lambda: front_end.data(f"{agent.path}/transcript", start))
         if told is None:
             return
         data, begun, ended = told

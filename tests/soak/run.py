@@ -64,11 +64,11 @@ class Report:
             f"{self.requests} requests, {self.absent} of them rightly of what was not there: "
             f"{self.checked_names} names and {self.checked_bytes >> 20} MiB checked",
         ]
-        for door, took in self.took.items():
+        for front_end, took in self.took.items():
             took = sorted(took)
             p50, p99 = took[len(took) // 2], took[len(took) * 99 // 100]
             lines.append(
-                f"{door}: p50 {p50 * 1e3:.1f} ms, p99 {p99 * 1e3:.1f} ms, max {took[-1] * 1e3:.0f} ms"
+                f"{front_end}: p50 {p50 * 1e3:.1f} ms, p99 {p99 * 1e3:.1f} ms, max {took[-1] * 1e3:.0f} ms"
             )
         mebibytes = [look >> 20 for look in self.memory]
         for what, looks in (("MiB", mebibytes), ("descriptors", self.descriptors)):
@@ -149,10 +149,10 @@ def gather(report: Report, story: Story, readers: list[Reader]) -> None:
         raise story.failure
     report.counts = story.counts
     for reader in readers:
-        door = "HTTP" if int(reader.name.rpartition("-")[2]) < HTTP_CLIENTS else "9P"
-        report.took.setdefault(door, []).extend(reader.took)
+        front_end = "HTTP" if int(reader.name.rpartition("-")[2]) < HTTP_CLIENTS else "9P"
+        report.took.setdefault(front_end, []).extend(reader.took)
         report.requests += len(reader.took)
         report.absent += reader.absent
         report.checked_names += reader.checked_names
         report.checked_bytes += reader.checked_bytes
-        report.wrong += [f"{door}: {what}" for what in reader.wrong]
+        report.wrong += [f"{front_end}: {what}" for what in reader.wrong]

@@ -60,7 +60,7 @@ class Client:
 
 
 @pytest.fixture
-def door():
+def front_end():
     """Make servers, which are stopped at the end."""
     made = []
 
@@ -82,8 +82,8 @@ def connect():
 
 
 @pytest.fixture
-def address(door):
-    server = door()
+def address(front_end):
+    server = front_end()
     bound = server.listen_tcp("127.0.0.1", 0)
     server.start()
     return bound
@@ -96,35 +96,35 @@ def wait_until(condition):
         time.sleep(0.005)
 
 
-def test_tcp_gives_the_port_that_was_free(door):
-    server = door()
+def test_tcp_gives_the_port_that_was_free(front_end):
+    server = front_end()
     host, port = server.listen_tcp("127.0.0.1", 0)
     assert host == "127.0.0.1"
     assert port > 0
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.5.5.5", "localhost"])
-def test_loopback_may_be_listened_on(door, connect, host):
-    server = door()
+def test_loopback_may_be_listened_on(front_end, connect, host):
+    server = front_end()
     bound = server.listen_tcp(host, 0)
     server.start()
     connect(bound).greet()
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
-def test_other_addresses_may_not(door, host):
+def test_other_addresses_may_not(front_end, host):
     with pytest.raises(ValueError, match="not a loopback address"):
-        door().listen_tcp(host, 0)
+        front_end().listen_tcp(host, 0)
 
 
-def test_a_port_in_use_is_an_os_error(door):
-    port = door().listen_tcp("127.0.0.1", 0)[1]
+def test_a_port_in_use_is_an_os_error(front_end):
+    port = front_end().listen_tcp("127.0.0.1", 0)[1]
     with pytest.raises(OSError, match="in use"):
-        door().listen_tcp("127.0.0.1", port)
+        front_end().listen_tcp("127.0.0.1", port)
 
 
-def test_several_listeners_show_one_tree(door, connect, tmp_path):
-    server = door()
+def test_several_listeners_show_one_tree(front_end, connect, tmp_path):
+    server = front_end()
     addresses = [server.listen_tcp("127.0.0.1", 0) for _ in range(2)]
     server.listen_unix(tmp_path / "s")
     server.start()
@@ -193,9 +193,9 @@ def test_one_connection_too_many_is_closed(address, connect, caplog):
     assert decode(m.Rclunk, clients[0].frame())
 
 
-def test_room_is_made_when_a_client_leaves(door, connect, monkeypatch):
+def test_room_is_made_when_a_client_leaves(front_end, connect, monkeypatch):
     monkeypatch.setattr(server_module, "MAX_CONNECTIONS", 1)
-    server = door()
+    server = front_end()
     address = server.listen_tcp("127.0.0.1", 0)
     server.start()
     client = connect(address)
@@ -205,14 +205,14 @@ def test_room_is_made_when_a_client_leaves(door, connect, monkeypatch):
     connect(address).greet()
 
 
-def test_who_is_not_admitted_is_closed_before_a_byte_is_read(door, connect):
+def test_who_is_not_admitted_is_closed_before_a_byte_is_read(front_end, connect):
     asked = []
 
     def admit(sock):
         asked.append(sock.getpeername())
         return False
 
-    server = door(admit=admit)
+    server = front_end(admit=admit)
     address = server.listen_tcp("127.0.0.1", 0)
     server.start()
     client = connect(address)
@@ -220,24 +220,26 @@ def test_who_is_not_admitted_is_closed_before_a_byte_is_read(door, connect):
     assert asked == [client.sock.getsockname()]
 
 
-def test_clients_that_may_not_connect_take_nobodys_place(door, connect, monkeypatch):
+def test_clients_that_may_not_connect_take_nobodys_place(front_end, connect, monkeypatch):
     monkeypatch.setattr(server_module, "MAX_CONNECTIONS", 1)
     ours: set[tuple[str, int]] = set()
-    server = door(admit=lambda sock: sock.getpeername() in ours)
+    server = front_end(admit=lambda sock: sock.getpeername() in ours)
     address = server.listen_tcp("127.0.0.1", 0)
     server.start()
-    strangers = [connect(address) for _ in range(100)]
+    connection_limits = [connect(address) for _ in range(100)]
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         ours.add(sock.getsockname())
         sock.connect(address)
         Client(sock).greet()
-        assert all(stranger.ended() for stranger in strangers)
+        assert all(client.ended() for client in connection_limits)
         assert server.connection_count == 1
 
 
-def test_without_threads_left_a_client_is_closed_and_the_door_goes_on(door, connect, monkeypatch, caplog):
-    server = door()
+def test_without_threads_left_a_client_is_closed_and_the_front_end_goes_on(
+    front_end, connect, monkeypatch, caplog
+):
+    server = front_end()
     address = server.listen_tcp("127.0.0.1", 0)
     server.start()
     start, refused = threading.Thread.start, []
@@ -256,11 +258,11 @@ def test_without_threads_left_a_client_is_closed_and_the_door_goes_on(door, conn
     caplog.clear()
 
 
-def test_admission_that_fails_is_no_admission(door, connect, caplog):
+def test_admission_that_fails_is_no_admission(front_end, connect, caplog):
     def admit(sock):
         raise OSError(errno.EPERM, "no netlink here")
 
-    server = door(admit=admit)
+    server = front_end(admit=admit)
     address = server.listen_tcp("127.0.0.1", 0)
     server.start()
     assert connect(address).ended()
@@ -268,7 +270,7 @@ def test_admission_that_fails_is_no_admission(door, connect, caplog):
     caplog.clear()
 
 
-def test_a_client_that_does_not_read_is_waited_for(door, connect):
+def test_a_client_that_does_not_read_is_waited_for(front_end, connect):
     """What it asks for is gigabytes; what the server makes of it fits the sockets' buffers and one burst."""
     reads = []
 
@@ -279,7 +281,7 @@ def test_a_client_that_does_not_read_is_waited_for(door, connect):
             reader.read = lambda offset, count: reads.append(count) or read(offset, count)
             return reader
 
-    server = door(MemoryDirectory("root", [Counted("long", bytes(2_000_000))]))
+    server = front_end(MemoryDirectory("root", [Counted("long", bytes(2_000_000))]))
     address = server.listen_tcp("127.0.0.1", 0)
     server.start()
     client = connect(address)
@@ -296,8 +298,8 @@ def test_a_client_that_does_not_read_is_waited_for(door, connect):
 
 
 @pytest.mark.parametrize("state", ["idle", "not reading", "half a frame", "just connected"])
-def test_stop_ends_connections_within_a_second(door, connect, state):
-    server = door()
+def test_stop_ends_connections_within_a_second(front_end, connect, state):
+    server = front_end()
     address = server.listen_tcp("127.0.0.1", 0)
     server.start()
     client = connect(address)
@@ -317,23 +319,23 @@ def test_stop_ends_connections_within_a_second(door, connect, state):
         socket.create_connection(address, timeout=5)
 
 
-def test_stop_of_a_server_that_never_started(door):
-    server = door()
+def test_stop_of_a_server_that_never_started(front_end):
+    server = front_end()
     address = server.listen_tcp("127.0.0.1", 0)
     server.stop()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(address, timeout=5)
 
 
-def test_stop_may_be_called_again(door):
-    server = door()
+def test_stop_may_be_called_again(front_end):
+    server = front_end()
     server.listen_tcp("127.0.0.1", 0)
     server.start()
     server.stop()
     server.stop()
 
 
-def test_readers_are_closed_when_the_client_leaves(door, connect):
+def test_readers_are_closed_when_the_client_leaves(front_end, connect):
     closed = threading.Event()
 
     class Watched(MemoryFile):
@@ -342,7 +344,7 @@ def test_readers_are_closed_when_the_client_leaves(door, connect):
             reader.close = closed.set
             return reader
 
-    server = door(MemoryDirectory("root", [Watched("one", b"x")]))
+    server = front_end(MemoryDirectory("root", [Watched("one", b"x")]))
     address = server.listen_tcp("127.0.0.1", 0)
     server.start()
     client = connect(address)
@@ -353,8 +355,8 @@ def test_readers_are_closed_when_the_client_leaves(door, connect):
     assert closed.wait(10)
 
 
-def test_a_client_that_resets_is_no_warning(door, connect):
-    server = door()
+def test_a_client_that_resets_is_no_warning(front_end, connect):
+    server = front_end()
     address = server.listen_tcp("127.0.0.1", 0)
     server.start()
     client = connect(address)
@@ -364,49 +366,49 @@ def test_a_client_that_resets_is_no_warning(door, connect):
     wait_until(lambda: server.connection_count == 0)
 
 
-def test_a_system_without_descriptors_left_is_said_and_waited_for(door, caplog, monkeypatch):
+def test_a_system_without_descriptors_left_is_said_and_waited_for(front_end, caplog, monkeypatch):
     class Full:
         def accept(self):
             raise OSError(errno.EMFILE, "Too many open files")
 
     monkeypatch.setattr(server_module, "FULL_SECONDS", 0.05)
     started = time.monotonic()
-    door()._accept(Full())
+    front_end()._accept(Full())
     assert time.monotonic() - started >= 0.05
     assert "Too many open files" in caplog.text
     caplog.clear()
 
 
-def test_a_client_that_left_before_it_was_accepted_is_nothing(door):
+def test_a_client_that_left_before_it_was_accepted_is_nothing(front_end):
     class Left:
         def accept(self):
             raise ConnectionAbortedError(errno.ECONNABORTED, "Software caused connection abort")
 
-    door()._accept(Left())
+    front_end()._accept(Left())
 
 
 # --- unix sockets ---
 
 
-def test_a_socket_file_is_its_owners_alone(door, tmp_path):
-    door().listen_unix(tmp_path / "s")
+def test_a_socket_file_is_its_owners_alone(front_end, tmp_path):
+    front_end().listen_unix(tmp_path / "s")
     mode = (tmp_path / "s").stat().st_mode
     assert stat.S_ISSOCK(mode)
     assert stat.S_IMODE(mode) == 0o600
 
 
-def test_a_socket_file_goes_with_its_server(door, tmp_path):
-    server = door()
+def test_a_socket_file_goes_with_its_server(front_end, tmp_path):
+    server = front_end()
     server.listen_unix(tmp_path / "s")
     server.start()
     server.stop()
     assert not (tmp_path / "s").exists()
 
 
-def test_a_stale_socket_file_is_replaced(door, tmp_path):
+def test_a_stale_socket_file_is_replaced(front_end, tmp_path):
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(tmp_path / "s"))
-    server = door()
+    server = front_end()
     server.listen_unix(tmp_path / "s")
     server.start()
     with socket.socket(socket.AF_UNIX) as sock:
@@ -414,68 +416,68 @@ def test_a_stale_socket_file_is_replaced(door, tmp_path):
         Client(sock).greet()
 
 
-def test_a_live_socket_file_is_refused(door, tmp_path):
-    first = door()
+def test_a_live_socket_file_is_refused(front_end, tmp_path):
+    first = front_end()
     first.listen_unix(tmp_path / "s")
     first.start()
     with pytest.raises(OSError, match="another server listens here") as caught:
-        door().listen_unix(tmp_path / "s")
+        front_end().listen_unix(tmp_path / "s")
     assert caught.value.errno == errno.EADDRINUSE
     assert str(tmp_path / "s") in str(caught.value)
 
 
-def test_a_socket_file_whose_server_hangs_is_refused(door, tmp_path):
+def test_a_socket_file_whose_server_hangs_is_refused(front_end, tmp_path):
     with contextlib.ExitStack() as stack:
         hanging = stack.enter_context(socket.socket(socket.AF_UNIX))
         hanging.bind(str(tmp_path / "s"))
         hanging.listen(0)
         stack.enter_context(socket.socket(socket.AF_UNIX)).connect(str(tmp_path / "s"))
         with pytest.raises(OSError, match="another server listens here"):
-            door().listen_unix(tmp_path / "s")
+            front_end().listen_unix(tmp_path / "s")
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o1777, 0o770])
-def test_a_directory_where_others_may_write_is_refused(door, tmp_path, mode):
+def test_a_directory_where_others_may_write_is_refused(front_end, tmp_path, mode):
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(mode)
     with pytest.raises(PermissionError, match="put it into one of your own, of mode 0700"):
-        door().listen_unix(tmp_path / "open" / "s")
+        front_end().listen_unix(tmp_path / "open" / "s")
     assert not (tmp_path / "open" / "s").exists()
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a directory away")
-def test_a_directory_of_another_user_is_refused(door, tmp_path):
+def test_a_directory_of_another_user_is_refused(front_end, tmp_path):
     (tmp_path / "theirs").mkdir(mode=0o755)
     os.chown(tmp_path / "theirs", 65534, 65534)
     with pytest.raises(PermissionError, match="its directory is another user's"):
-        door().listen_unix(tmp_path / "theirs" / "s")
+        front_end().listen_unix(tmp_path / "theirs" / "s")
     assert not (tmp_path / "theirs" / "s").exists()
 
 
-def test_a_file_that_is_no_socket_is_left_alone(door, tmp_path):
+def test_a_file_that_is_no_socket_is_left_alone(front_end, tmp_path):
     (tmp_path / "s").write_text("mine")
     with pytest.raises(FileExistsError):
-        door().listen_unix(tmp_path / "s")
+        front_end().listen_unix(tmp_path / "s")
     assert (tmp_path / "s").read_text() == "mine"
 
 
-def test_a_path_that_is_too_long_is_an_os_error(door, tmp_path):
+def test_a_path_that_is_too_long_is_an_os_error(front_end, tmp_path):
     with pytest.raises(OSError, match="too long"):
-        door().listen_unix(tmp_path / ("s" * 120))
+        front_end().listen_unix(tmp_path / ("s" * 120))
 
 
-def test_another_servers_socket_file_is_not_removed(door, tmp_path):
-    server = door()
+def test_another_servers_socket_file_is_not_removed(front_end, tmp_path):
+    server = front_end()
     server.listen_unix(tmp_path / "s")
     os.rename(tmp_path / "s", tmp_path / "moved")
-    other = door()
+    other = front_end()
     other.listen_unix(tmp_path / "s")
     server.stop()
     assert (tmp_path / "s").exists()
 
 
-def test_a_socket_file_that_is_gone_already_does_not_trouble_stop(door, tmp_path):
-    server = door()
+def test_a_socket_file_that_is_gone_already_does_not_trouble_stop(front_end, tmp_path):
+    server = front_end()
     server.listen_unix(tmp_path / "s")
     (tmp_path / "s").unlink()
     server.stop()
@@ -484,9 +486,9 @@ def test_a_socket_file_that_is_gone_already_does_not_trouble_stop(door, tmp_path
 # --- trace ---
 
 
-def test_the_trace_shows_every_message_both_ways(door, connect, caplog):
+def test_the_trace_shows_every_message_both_ways(front_end, connect, caplog):
     caplog.set_level(logging.DEBUG, "davserver.ninep.trace")
-    server = door()
+    server = front_end()
     address = server.listen_tcp("127.0.0.1", 0)
     server.start()
     client = connect(address)
@@ -503,14 +505,14 @@ def test_the_trace_shows_every_message_both_ways(door, connect, caplog):
 # Congestion
 
 
-def test_loopback_is_not_probed_for_room(door, connect):
+def test_loopback_is_not_probed_for_room(front_end, connect):
     asked = []
 
     def admit(sock):
         asked.append(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0"))
         return True
 
-    server = door(admit=admit)
+    server = front_end(admit=admit)
     bound = server.listen_tcp("127.0.0.1", 0)
     server.start()
     connect(bound).greet()
