@@ -1,3 +1,3 @@
-"""The tree: who runs, what each has said, as nodes. Knows no protocol and opens no socket."""
+"""The tree: the agents that run and their chats, as nodes. Knows no protocol and opens no socket."""
 
 __version__ = "0.1.0"

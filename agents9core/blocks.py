@@ -1,8 +1,8 @@
 """The content of a message: a string, or a list of blocks, as every harness writes it.
 
-A block is text, a medium that is only named, or of a kind that nobody knows and is then served as its
-JSON. A content comes decoded, in the shape that harnesses write, or raw, and is then looked into when
-somebody asks (`record.reader`); both say the same. Pure.
+A block is text, a medium that is only named, or of a kind that is unknown and is then served as its JSON. A
+content comes decoded, in the shape that harnesses write, or raw, and is then looked into when somebody asks
+(`record.reader`); both say the same. Pure.
 """
 
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -60,11 +60,11 @@ _NO_BLOCK = Block[Any, Any]()
 
 
 STRING, LIST, OBJECT, NULL = b'"[{n'
-"""The first bytes of JSON values, which tell what they are."""
+"""The first bytes of JSON values, which identify them."""
 
 
 def first_byte(value: Value) -> int:
-    """Return the byte that tells what a JSON value is; 0 where it is absent."""
+    """Return the byte that identifies a JSON value's type; 0 where it is absent."""
     if isinstance(value, str):
         return STRING
     if isinstance(value, Raw):

@@ -27,7 +27,7 @@ def version_of(*values: object) -> int:
 
 
 class ChatMessages(Messages):
-    """The rows of a chat as one look found them; they are made as they are asked for."""
+    """The rows of a chat in one snapshot; they are made as they are asked for."""
 
     def __init__(self, transcript: str, number: int, index: ChatIndex | None) -> None:
         self.transcript = transcript
@@ -80,7 +80,8 @@ class ChatDirectory(Chat):
         self._session = session
 
     def stat(self) -> Stat:
-        """Look at the directory. One whose transcript may not be read looks empty; listing it says so."""
+        """Return the stat. A directory whose transcript may not be read appears empty; listing it raises
+        Denied."""
         try:
             return self._stat(self._snapshot())
         except (Denied, Unreadable):
@@ -263,7 +264,7 @@ class TranscriptFile(File):
 
 
 def transcript_stat(snapshot: TranscriptSnapshot) -> Stat:
-    """Return what a transcript's file looks like; any write moves its version."""
+    """Return the stat of a transcript's file; any write moves its version."""
     file: FileStat = snapshot.stat
     version = version_of(file.size, file.mtime_ns, file.ctime_ns)
     return Stat(snapshot.number + _TRANSCRIPT_LEAF, version, False, file.size, file.mtime_ns)

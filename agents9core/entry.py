@@ -1,4 +1,4 @@
-"""An agent's directory, or that of one of its threads: what is known of it, and what it says."""
+"""An agent's directory, or that of one of its threads: its facts, and its chat."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
@@ -101,7 +101,7 @@ class SessionView(msgspec.Struct, frozen=True, dict=True):
         return max(written, self.record_ns)
 
     def fact_stat(self, number: int, leaf: Leaf, text: bytes) -> Stat:
-        """Return what a fact's file looks like; its version moves with its text."""
+        """Return the stat of a fact's file; its version moves with its text."""
         moved_ns = self.transcript_ns if leaf.in_transcript else self.record_ns
         return Stat(self.number + number, version_of(text), False, len(text), moved_ns)
 
@@ -118,7 +118,7 @@ class SessionView(msgspec.Struct, frozen=True, dict=True):
         return [name for name in (*BY_NAME, *_BRANCHES) if self.has(name)]
 
     def stat(self) -> Stat:
-        """Return what the handle's directory looks like."""
+        """Return the stat of the handle's directory."""
         index = self.snapshot.transcript.index if self.snapshot else None
         newest_ns = max(self.transcript_ns, index.newest_ns if index else 0)
         version = version_of(self.names(), self.snapshot.number if self.snapshot else 0)
@@ -127,7 +127,7 @@ class SessionView(msgspec.Struct, frozen=True, dict=True):
 
 def view_of(handle: SessionHandle, scan: bool) -> SessionView:
     """Look behind a handle. Without *scan* the facts are those that an index happens to hold, and a
-    transcript that cannot be read, or is a stale handle, costs nobody the listing that the handle is in.
+    transcript that cannot be read, or is a stale handle, does not cost the listing that the handle is in.
     Raises Gone; with *scan* Unavailable too.
     """
     session = handle.session()
@@ -145,7 +145,7 @@ def view_of(handle: SessionHandle, scan: bool) -> SessionView:
 
 
 class SessionDirectory(Directory):
-    """An agent, or one of its threads: what is known of it, and what it says."""
+    """An agent, or one of its threads: its facts, and its chat."""
 
     def __init__(self, name: str, handle: SessionHandle) -> None:
         self.name = name
@@ -178,7 +178,7 @@ _MEDIA_TYPES = {"transcript": TranscriptFile.media_type, "chat.md": MarkdownFile
 
 
 def _asks_transcript(name: str) -> bool:
-    """Whether a member of a handle is made from what its transcript says."""
+    """Whether a member of a handle is made from its transcript."""
     return name in ("chat", "chat.md", "agents") or (name in BY_NAME and BY_NAME[name][1].in_transcript)
 
 

@@ -1,6 +1,6 @@
 """The fact files of a session: one line of text each, declared once.
 
-Pure: from what a look found to what a file says.
+Pure: from a view to the text of a file.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ class SessionFacts(NamedTuple):
     cwd: Callable[[], str | None]
     started_ns: int
     from_transcript: dict[str, tuple[str, int]]
-    """What the transcript says of the session."""
+    """What the transcript states about the session."""
     titles: tuple[str, ...]
 
 

@@ -1,4 +1,4 @@
-"""The index of one chat: where each message stands in its transcript, never what it says.
+"""The index of one chat: where each message stands in its transcript, never its text.
 
 Some 50 bytes a message, in columns; the uids of the records seen, as hashes; and for messages in objects
 over a mebibyte the pieces to read them by. Pure: it is handed lines and gives rows; `transcript` reads.
@@ -27,7 +27,7 @@ from agents9core.record import (
 from agents9core.render import Extent, Measure, Segment, cut, measure
 
 CAP = 1 << 18
-"""Messages an index holds; a chat with more says so."""
+"""Messages an index holds; a chat with more is refused with TooLarge."""
 LONG = 1 << 20
 """Bytes of an object above which its messages are cut into pieces."""
 _MESSAGE_BYTES = 50
@@ -37,7 +37,7 @@ _OWN_BYTES = 1500
 _MAX_SKIPS = 1000
 _MAX_CHAINS = 1000
 _FACT = 4096
-"""Characters of a fact that are kept: no file of one shows more."""
+"""Characters of a fact that are stored: no file of one shows more."""
 
 
 NewMessages: TypeAlias = tuple[list[Message], int, int, int]
@@ -48,7 +48,7 @@ class MessageLocation(NamedTuple):
     """Where a message stands."""
 
     at: int
-    """Offset of its object in the transcript (`transcript` says of which file)."""
+    """Offset of its object in the transcript (`transcript` maps it to a file)."""
     length: int
     """Bytes of the object; 0 for a message that is not in the file, whose pieces are literal."""
     ordinal: int
@@ -65,7 +65,8 @@ class ChatIndex:
     def __init__(self, read: ChatDecoder, birth_ns: int, missing_base: str | None = None) -> None:
         self.read = read
         self.facts: dict[str, tuple[str, int]] = {}
-        """What the transcript says of the session: the last value of each fact, and when it was said."""
+        """What the transcript states about the session: the last value of each fact, and when it was
+        written."""
         self.chains: dict[str, None] = {}
         """The side chains that begin here, the oldest first."""
         self.skipped = 0
@@ -191,7 +192,7 @@ class ChatIndex:
         return (self._section_end[id_ - 1] if id_ else 0), self._mark[id_]
 
     def _add_object(self, record: Record, data: bytes, at: int) -> None:
-        """Index what the object *data*, which stands at *at*, says."""
+        """Index the record of the object *data*, which stands at *at*."""
         self._add([record], [(0, len(data))], at, measure if len(data) <= LONG else self._cutter(data))
 
     def _cutter(self, data: bytes) -> Measure:

@@ -1,4 +1,4 @@
-"""Compressed files that a transcript begins with, inflated once and kept while they are in use."""
+"""Compressed files that a transcript begins with, inflated once and shared while they are in use."""
 
 import threading
 from collections import OrderedDict
@@ -8,7 +8,7 @@ from agents9core.store import Descriptor
 from agents9core.zst import inflate
 
 _KEPT = 16
-"""Unnamed files that are kept; each holds a descriptor and the inflated bytes on disk."""
+"""Unnamed files that are open; each holds a descriptor and the inflated bytes on disk."""
 
 _Key = tuple[object, ...]
 

@@ -48,9 +48,9 @@ def unescape(inner: bytes) -> bytes:
 def safe_cut(data: bytes, end: int, begin: int = 0) -> int:
     """Return the last place at or before *end* where the inside of a JSON string may be cut.
 
-    No escape, no escaped surrogate pair and no UTF-8 character is parted there. *begin*: where a cut is
-    safe; nothing before it is looked at. It is at most 12 bytes before *end*, and *begin* where what begins
-    there is longer.
+    No escape, no escaped surrogate pair and no UTF-8 character is parted there. *begin*: where a cut is safe;
+    nothing before it is examined. It is at most 12 bytes before *end*, and *begin* where what begins there is
+    longer.
     """
     return _before_character(data, _before_escape(data, end, begin), begin)
 

@@ -1,7 +1,7 @@
 """The sessions in the harnesses' stores, of agents that run and of those that have ended.
 
 A session is known by its id. Where several homes of a harness keep one of the same id, the first home's
-counts. What the stores hold is looked at anew for each listing; a single session is looked for by itself.
+counts. What the stores hold is examined anew for each listing; a single session is searched for by itself.
 """
 
 import logging
@@ -92,6 +92,6 @@ class StoredSessions:
 
 
 def _is_same(session: Session, stored: Session) -> bool:
-    """Whether an agent's session is the kept one: of this id, and not in another home's file."""
+    """Whether an agent's session is the stored one: of this id, and not in another home's file."""
     files = session.sources[-1:], stored.sources[-1:]
     return session.id == stored.id and (files[0] == files[1] or not all(files))

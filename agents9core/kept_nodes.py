@@ -39,7 +39,7 @@ class StoredHarnessDirectory(ScannedDirectory):
 
 
 class StoredSessionDirectory(SessionDirectory):
-    """A session in a store. Its look is that of its file, so that thousands are listed at once."""
+    """A session in a store. Its stat is that of its file, so that thousands are listed at once."""
 
     def __init__(self, name: str, handle: StoredHandle) -> None:
         super().__init__(name, handle)

@@ -15,7 +15,7 @@ class LineScanner:
         self.line_start = start
         """Where the unfinished line begins."""
         self.scanned = start
-        """Everything before this was looked at."""
+        """Everything before this was examined."""
 
     def feed(self, data: bytes) -> list[tuple[int, int]]:
         """Return the lines that *data*, the bytes from `scanned` on, completes.

@@ -24,7 +24,7 @@ LOOKAHEAD = 12
 _FORGED = re.compile(rb"(?<=\n)## (?=[0-9]{8}-)")
 _FORGED_FIRST = re.compile("## [0-9]{8}-")
 _FORGED_LATER = re.compile("\n## [0-9]{8}-")
-"""It begins with what it is looked for by; with a `^` it takes ten times as long."""
+"""It begins with what it is searched for by; with a `^` it takes ten times as long."""
 _TICKS = re.compile("`{4,}")
 _RUNS = re.compile(rb"`+")
 _SECOND_NS = 1_000_000_000

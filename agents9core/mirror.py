@@ -60,7 +60,7 @@ class MirroredStore(NamedTuple):
 
 
 def _looks(places: list[tuple[Root, Parts]]) -> list[FileStat]:
-    """Return a look at each place that is a directory."""
+    """Return the stat of each place that is a directory."""
     looks = []
     for root, parts in places:
         try:
@@ -85,7 +85,7 @@ def _secret() -> re.Pattern[str]:
 
 
 class _Member(NamedTuple):
-    """What stands under a name: the first home's name on disk, and each home's look."""
+    """What stands under a name: the first home's name on disk, and each home's stat."""
 
     place: tuple[Root, Parts]
     looks: list[FileStat]

@@ -9,11 +9,11 @@ now, is `Gone`. 3. A `Reader` never changes bytes that it has already given out.
 was reported, of bytes that are no longer there, raises `Gone`; it never returns b"" there, since Linux 6.12's
 9P client repeats such a read for ever. 4. `members()` is one look: the sequence it returns is a snapshot and
 does not change, in number or in order, whatever the disk does. Making it is cheap also for 200,000 members;
-rows are made when asked for, so take slices of a long one. What vanished before the look is not in it. 5.
+rows are made when asked for, so take slices of a long one. What vanished before the listing is not in it. 5.
 Nodes may be used from several threads at once. A Reader belongs to one thread at a time. 6. A front end wraps
-what it asks for one request in `root.one_request()`: within it, in that thread, a thing that was looked at
-once need not be looked at again. A single question needs none. 7. Nobody waits in a node. Who follows a chat
-leaves a function with it (`Chat.watch`) and is called.
+what it asks for one request in `root.one_request()`: within it, in that thread, a thing that has been
+examined once need not be examined again. A single question needs none. 7. Nobody waits in a node. Who follows
+a chat leaves a function with it (`Chat.watch`) and is called.
 
 Pure: no files, no sockets.
 """
@@ -72,14 +72,15 @@ class Reader(ABC):
         """
 
     def prepare(self) -> None:  # noqa: B027 - most readers have nothing to prepare
-        """Do what makes the first read quick, where that takes time: a front end calls it when nobody waits.
+        """Do what makes the first read quick, where that takes time: a front end calls it after it has
+        answered.
 
-        From the look that opening took; whether that still stands is asked when it is read. May be left out.
-        Raises as `read` does, which then raises the same.
+        From the snapshot that opening took; whether that is still current is checked when it is read. May be
+        left out. Raises as `read` does, which then raises the same.
         """
 
     def close(self) -> None:  # noqa: B027 - most readers hold nothing
-        """Let go of what the reader holds. Called once; the reader is not used after it."""
+        """Release what the reader holds. Called once; the reader is not used after it."""
 
 
 class Node(ABC):
@@ -96,14 +97,15 @@ class File(Node):
     """A node with bytes."""
 
     media_type: str = "text/plain; charset=utf-8"
-    """What the bytes are, as a Content-Type says it."""
+    """What the bytes are, as a Content-Type."""
 
     @abstractmethod
     def open(self) -> Reader:
         """Start reading. Raises Gone, or Denied."""
 
     def start(self) -> tuple[Reader, Stat]:
-        """Open the file and look at it, at once where that is cheaper. Raises Gone, or Denied."""
+        """Open the file and return its stat too, in one call where that is cheaper. Raises Gone, or
+        Denied."""
         stat = self.stat()
         return self.open(), stat
 
@@ -116,7 +118,8 @@ class Directory(Node):
         """Return the member *name*: one spelling, no `.` or `..`. Raises NotFound, or Gone."""
 
     def step(self, name: str) -> tuple[Node, Stat]:
-        """Walk to a member and look at it, at once where that is cheaper. Raises NotFound, or Gone."""
+        """Walk to a member and return its stat too, in one call where that is cheaper. Raises NotFound, or
+        Gone."""
         node = self.walk(name)
         return node, node.stat()
 
@@ -125,7 +128,7 @@ class Directory(Node):
         return File.media_type
 
     def one_request(self) -> AbstractContextManager[object]:
-        """Let what is done within be answered from one look at each thing. Asked of the top of a tree."""
+        """Answer what is done within from one snapshot of each thing. Asked of the top of a tree."""
         return nullcontext()
 
     @abstractmethod

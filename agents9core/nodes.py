@@ -63,10 +63,10 @@ class FixedDirectory(Directory):
 
 
 class ScannedDirectory(Directory):
-    """A directory whose members are looked for anew at each listing, and whose look is made from them."""
+    """A directory whose members are scanned for at each listing, and whose stat is made from them."""
 
     stat_seconds: float
-    """How long its look stands: every walk passes here. A listing always looks anew."""
+    """How long its stat is reused: every walk passes here. A listing always scans."""
 
     def __init__(self, name: str, number: int) -> None:
         self.name = name
@@ -75,7 +75,7 @@ class ScannedDirectory(Directory):
 
     @abstractmethod
     def rows(self) -> list[Row]:
-        """Look for the members."""
+        """Scan for the members."""
 
     def stat(self) -> Stat:
         looked, stat = self._scanned
@@ -104,6 +104,6 @@ _STARTED_NS = time.time_ns()
 
 
 def listing_stat(number: int, rows: Sequence[Row]) -> Stat:
-    """Return a directory's look from its members: as new as the newest of them, or as the server."""
+    """Return a directory's stat from its members: as new as the newest of them, or as the server."""
     newest_ns = max((row.stat.mtime_ns for row in rows), default=_STARTED_NS)
     return Stat(number, version_of([(row.name, row.stat.path) for row in rows]), True, 0, newest_ns)

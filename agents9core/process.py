@@ -1,4 +1,4 @@
-"""The process table: who runs on this host, and what each process says of itself. See proc(5).
+"""The process table: the processes of this host, and what each states about itself. See proc(5).
 
 The only module that reads it; another directory of the same shape can stand in for `/proc`. Everything but
 `stat` is read when asked for, and a refusal (another user, a user namespace, a process that ended) is None:
@@ -20,7 +20,7 @@ _PAGE = 4096
 """The kernel gives a file of the table whole, or pages of it: what is shorter than one was all."""
 _ENDED = ("Z", "X", "x")
 _HIDDEN = (b"0", b"1")
-"""What `startcode` shows where the reader may not look into the process (or it has no memory at all)."""
+"""What `startcode` shows where the reader may not inspect the process (or it has no memory at all)."""
 _DELETED = " (deleted)"
 _FORKED = 0x40
 """PF_FORKNOEXEC of linux/sched.h."""
@@ -151,7 +151,7 @@ class ProcessTable:
         return [int(name) for name in names if name.isascii() and name.isdigit()]
 
     def read(self, pid: int) -> Process | None:
-        """Look at one process, whoever's it is; None when it has ended. Reads `stat` alone."""
+        """Read one process, of any user; None when it has ended. Reads `stat` alone."""
         directory = f"{self.root}/{pid}"
         line = _read(f"{directory}/stat", _STAT_BYTES)
         parsed = parse_stat(line) if line else None
@@ -170,12 +170,13 @@ class ProcessTable:
         )
 
     def read_own(self, pid: int) -> Process | None:
-        """Look at one process; None when it has ended or is not this server's user's."""
+        """Read one process; None when it has ended or is not this server's user's."""
         process = self.read(pid)
         return process if process and self.is_ours(process) else None
 
     def is_ours(self, process: Process) -> bool:
-        """Say whether the server's own user runs it. The overflow uid is nobody's, the server's included."""
+        """Return whether the server's own user runs it. The overflow uid identifies no user, not the server's
+        either."""
         return process.real_uid() == self._uid != self._nobody
 
     def children(self, process: Process) -> list[Process]:

@@ -28,7 +28,7 @@ class Proofs:
         self._provers = provers
         self._home_of = home_of
         self._seen: dict[int, tuple[int, bytes | None]] = {}
-        """The processes that were looked at, by pid: start and layout."""
+        """The processes that were examined, by pid: start and layout."""
         self._turn = 0
         self._speaks = re.compile("|".join(map(re.escape, provers))).search
         """Whether a name has a harness's in it."""
@@ -62,7 +62,7 @@ class Proofs:
         return self._provers[name].proves(process, self._home_of(name, process))
 
     def _due(self, processes: list[Process], claimed: set[int]) -> list[Process]:
-        """Return those that are to be looked at now, and note that they were."""
+        """Return those that are to be examined now, and note that they were."""
         shapes = {process.pid: (process.start, process.layout) for process in processes}
         wanted = claimed.union(process.pid for process in processes[self._turn : self._turn + _A_TURN])
         self._turn = self._turn + _A_TURN if self._turn + _A_TURN < len(processes) else 0

@@ -45,7 +45,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
-    """What one JSON object of a transcript says."""
+    """What one JSON object of a transcript holds."""
 
     messages: list[Message] = []
     time: str | None = None
@@ -53,10 +53,10 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     uid: str | None = None
     """A record whose uid was seen before is a copy of that one, and is skipped unless it *repeats*."""
     facts: tuple[tuple[str, str], ...] = ()
-    """What it says about the session: model, title and the like, by name."""
+    """What it states about the session: model, title and the like, by name."""
     ordinal: int | None = None
     starts_at: int | None = None
-    """From a first record: messages of a lower ordinal belong to somebody else's chat."""
+    """From a first record: messages of a lower ordinal belong to another chat."""
     repeats: bool = False
     """Whether its uid only marks others as copies of it."""
     begins: str | None = None
@@ -64,7 +64,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 
 
 NOTHING = Record()
-"""What most records say."""
+"""What most records hold."""
 
 
 Span: TypeAlias = tuple[int, int]
@@ -73,7 +73,7 @@ _OPEN, _CLOSE = b"{}"
 
 
 class Found(NamedTuple):
-    """One object on a line: where it stands in the line, and what it says."""
+    """One object on a line: where it stands in the line, and its record."""
 
     start: int
     end: int
@@ -87,11 +87,11 @@ class ObjectDecoder(Protocol[Extracted]):
     """Reads one JSON object, which may be any buffer. It raises DecodeError or RecursionError."""
 
     def __call__(self, data: bytes, raw: bool = False, /) -> Extracted:
-        """*raw*: take each text as the JSON string that stands in *data*; else as what that says, mostly."""
+        """*raw*: take each text as the JSON string that stands in *data*; else mostly decoded."""
 
 
 class RecordDecoder(Generic[Extracted]):
-    """Reads records in either of two ways that say the same."""
+    """Reads records in either of two ways with equal results."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class RecordDecoder(Generic[Extracted]):
         other: "RecordDecoder[Extracted] | None" = None,
         slot_bytes: Callable[[bytes], int] = lambda _beginning: 0,
     ) -> None:
-        """*extract*: from a struct to what it says; None: ask *other*. Of the two structs:
+        """*extract*: from a struct to its record; None: ask *other*. Of the two structs:
 
         *decoded*: the shape that the harness writes, with each text decoded in the one pass that also checks
         the line; nearly all are read so. *as_raw*: texts and contents are Raw, for what is raw or of another
@@ -330,8 +330,8 @@ def raw_bytes(part: Part) -> bytes | msgspec.Raw:
 def find_part(data: bytes, part: bytes | msgspec.Raw, near: int) -> int:
     """Return where *part*, which is a part of *data*, stands in it.
 
-    Parts come in the order of the file, or nearly, so it is looked for from where the part before ended:
-    a little ahead, a little back, then farther. Where it stands at two places, either shows the same.
+    Parts come in the order of the file, or nearly, so it is searched for from where the part before ended: a
+    little ahead, a little back, then farther. Where it stands at two places, either shows the same.
     """
     length = len(memoryview(part))
     reach = length + _NEAR

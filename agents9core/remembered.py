@@ -1,4 +1,4 @@
-"""What is worth remembering of what was looked at, up to so many of it."""
+"""Caches with a limit."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ Value = TypeVar("Value")
 
 
 class LRU(OrderedDict[Key, Value]):
-    """A dictionary that forgets what was put in longest ago. Not for several threads at once."""
+    """A dictionary with a limit, which drops what was put in longest ago. Not for several threads at once."""
 
     def __init__(self, most: int = _MOST) -> None:
         super().__init__()
@@ -30,14 +30,15 @@ class LRU(OrderedDict[Key, Value]):
 
 
 class TTLCache(Generic[Key, Value]):
-    """Where things were found lately, and need not be sought again. May be used from several threads."""
+    """Where things were found a short time ago, so that they need not be searched for again. May be used from
+    several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._found: LRU[Key, tuple[float, Value]] = LRU(_MOST_PLACES)
 
     def put(self, found: Mapping[Key, Value]) -> None:
-        """Remember what was just found."""
+        """Store what was just found."""
         now = time.monotonic()
         with self._lock:
             for key, place in found.items():
@@ -46,7 +47,8 @@ class TTLCache(Generic[Key, Value]):
     def find(
         self, key: Key, is_there: Callable[[Value], object], seek: Callable[[], Value | None]
     ) -> Value | None:
-        """Return where a thing was found lately, if it still *is_there*, else where *seek* finds it."""
+        """Return where a thing was found a short time ago, if it still *is_there*, else where *seek* finds
+        it."""
         with self._lock:
             known = self._found.get(key)
         if known and time.monotonic() - known[0] < TTL_SECONDS and is_there(known[1]):

@@ -54,7 +54,7 @@ class _Resolution(NamedTuple):
 
 
 class _Recognition(NamedTuple):
-    """Whose process it was recognised as, while it has this shape; None: nobody's."""
+    """The harness it was recognised as, while it has this shape; None: of no harness."""
 
     shape: tuple[int, str, bytes]
     harness: str | None
@@ -135,7 +135,7 @@ class Resolver:
         return [_agent(harness, process) for process in processes if self._is_listed(harness, process)]
 
     def agent(self, harness: str, pid: int) -> Agent:
-        """Return the agent that is this process. Raises NotFound; looks at no other process."""
+        """Return the agent that is this process. Raises NotFound; reads no other process."""
         last = self._last.get((harness, pid))
         if last and (known := self._recent(last)) and known.session:
             return last
@@ -171,7 +171,7 @@ class Resolver:
         return self._table.started_ns(agent.start)
 
     def examine(self, pid: int) -> Examination:
-        """Say what a process is, or why it is no agent. Raises NotFound where there is no such process."""
+        """Return what a process is, or why it is no agent. Raises NotFound where there is no such process."""
         process = self._table.read(pid)
         if process is None:
             if pid not in self._table.pids():
@@ -218,9 +218,9 @@ class Resolver:
         return known if known and time.monotonic() - known.asked < REUSE_SECONDS else None
 
     def _answer(self, agent: Agent, process: Process) -> Session | None:
-        """Return the session of a process that was just looked at; None where it is not to be listed.
+        """Return the session of a process that was just read; None where it is not to be listed.
 
-        The process is looked at once more afterwards, so that an answer is never another's.
+        The process is read once more afterwards, so that an answer is never another's.
         """
         if known := self._recent(agent):
             return known.session
@@ -339,7 +339,7 @@ class Resolver:
         self._last = {place: known for place, known in self._last.copy().items() if place[1] in pids}
 
     def _is_homeless(self, harness: str, process: Process) -> bool:
-        """Say whether the home of a process is the one that was given, which is not there."""
+        """Return whether the home of a process is the one that was given, which is not there."""
         path = self.roots.get(harness)
         if path is None or os.path.isdir(path):
             return False
@@ -358,7 +358,7 @@ def _agent(harness: str, process: Process) -> Agent:
 
 
 def _unknown(process: Process) -> str:
-    """Say what is to be seen of a process that is no harness's."""
+    """Return what is to be seen of a process that is no harness's."""
     if process.forked:
         return "it is a copy of its parent, and has run no program of its own yet"
     words = " ".join((process.argv() or ())[:_WORDS_SHOWN])

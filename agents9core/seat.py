@@ -1,7 +1,7 @@
 """Where a chat hangs in the tree: something that is in a session now, and can tell when it has ended.
 
 A node below an agent holds its handle and nothing else of it: each operation asks the handle again, so a
-recycled pid, a `/clear` or an ended process is noticed wherever the node was kept.
+recycled pid, a `/clear` or an ended process is noticed however old the node is.
 """
 
 import threading
@@ -132,7 +132,7 @@ class SessionHandle(ABC):
         return snapshot
 
     def fresh_snapshot(self, scan: bool) -> TranscriptSnapshot | None:
-        """Open the session's transcript as `snapshot` does, whatever was looked at before."""
+        """Open the session's transcript as `snapshot` does, whatever was opened before."""
         until, session = self.reusable_until(), self.session()
         if not session.sources:
             return None

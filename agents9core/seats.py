@@ -92,7 +92,7 @@ class AgentHandle(_HarnessHandle):
 
 
 class StoredHandle(_HarnessHandle):
-    """A session in a store, by its id, whoever is in it."""
+    """A stored session, by its id, whether an agent is in it or not."""
 
     shows = STORED
 

@@ -1,4 +1,4 @@
-"""What the resolver says about one agent: which session it is in and where its transcript lies.
+"""The resolver's answer for one agent: which session it is in and where its transcript lies.
 
 Pure data. A `Session` is one answer; the next look may give another (`/clear`, `/resume`, `/new`).
 """
@@ -31,13 +31,13 @@ class Source(NamedTuple):
 
 
 class Session(NamedTuple):
-    """Where an agent's session stands. None or an empty field: not known, or there is none."""
+    """The session that an agent is in. None or an empty field: not known, or there is none."""
 
     via: str
     """The route that answered: registry, fd, lock, daemon, none ..."""
     id: str | None = None
     cwd: str | None = None
-    """What the harness's own record says; the process's own working directory goes before it."""
+    """From the harness's own record; the process's working directory takes precedence."""
     sources: tuple[Source, ...] = ()
     """The files of the transcript in order: what was forked from first, the one that grows last."""
     missing_base: str | None = None
@@ -56,11 +56,11 @@ class Session(NamedTuple):
     waitingfor: str | None = None
     version: str | None = None
     started_ns: int = 0
-    """When it began, where its own record says so; 0: it is not asked."""
+    """When it began, from its own record; 0: not asked."""
     record_mtime_ns: int = 0
     """When the harness's own record of these fields was last written; 0 where there is none."""
     threads: tuple["Session", ...] = ()
-    """Every thread of its own that the process has open, where one answer does not say it all."""
+    """Every thread of its own that the process has open, where it has several."""
     steps: tuple[str, ...] = ()
     """What each route saw, a line each, for `agents9 doctor`."""
 

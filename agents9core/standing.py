@@ -58,7 +58,7 @@ class SnapshotCache(Generic[V]):
                 self._is_swept = True
 
     def sweep(self) -> None:
-        """Let go of the snapshots that are too old."""
+        """Release the snapshots that are too old."""
         now = time.monotonic()
         with self._lock:
             for key, (end, _) in list(self._snapshots.items()):

@@ -24,7 +24,7 @@ _LAYOUT = struct.Struct("<I I Q I I I H 2x Q Q Q Q q I 4x q I 4x q I 4x q I 4x I
 
 
 class FileStat(NamedTuple):
-    """One look at a file. Times in nanoseconds since 1970 UTC."""
+    """The stat of a file. Times in nanoseconds since 1970 UTC."""
 
     dev: int
     ino: int

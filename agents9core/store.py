@@ -1,8 +1,8 @@
 """Files of a harness's store, opened from a pinned root one component at a time.
 
-`O_NOFOLLOW` at every step keeps a symlink from leading outside, `O_NONBLOCK` keeps a fifo from blocking,
-and nothing is read before fstat said that it is a regular file. A root that is itself a symlink is
-followed once, at the root (DESIGN section 3).
+`O_NOFOLLOW` at every step keeps a symlink from leading outside, `O_NONBLOCK` keeps a fifo from blocking, and
+nothing is read before fstat shows a regular file. A root that is itself a symlink is followed once, at the
+root (DESIGN section 3).
 """
 
 import errno
@@ -39,7 +39,7 @@ _SAID_REFUSED: set[str] = set()
 log = logging.getLogger(__name__)
 
 NOT_THERE = (NotFound, Denied, Gone, Malformed)
-"""What a file is not to us. All else is a failure of the system, and says nothing of the file."""
+"""A file that cannot be served. All other errors are failures of the system, and not of the file."""
 
 
 class Descriptor:
@@ -71,7 +71,7 @@ class Root(NamedTuple):
         return fd
 
     def open_with_stat(self, parts: tuple[str, ...], look_only: bool = False) -> tuple[Descriptor, FileStat]:
-        """Open a regular file and look at it, as `open` does. *look_only*: it cannot be read."""
+        """Open a regular file and return its stat too, as `open` does. *look_only*: it cannot be read."""
         held = Descriptor(self._open(parts, _LOOK if look_only else _FILE))
         stat = _stat(held.fd, parts)
         if not stat.is_regular:
@@ -80,7 +80,7 @@ class Root(NamedTuple):
 
     @contextmanager
     def opened(self, parts: tuple[str, ...]) -> Iterator[tuple[int, FileStat]]:
-        """Open a regular file and look at it, as `open` does, until the end of the block."""
+        """Open a regular file and return its stat too, as `open` does, until the end of the block."""
         held, stat = self.open_with_stat(parts)
         yield held.fd, stat
 
@@ -90,7 +90,7 @@ class Root(NamedTuple):
             return read_at(fd, parts, limit)
 
     def stat(self, parts: tuple[str, ...] = ()) -> FileStat:
-        """Look at what is there, of any kind, without opening it. Raises NotFound or Denied."""
+        """Return the stat of what is there, of any kind, without opening it. Raises NotFound or Denied."""
         fd = self._open(parts, _LOOK)
         try:
             return _stat(fd, parts)
@@ -117,7 +117,7 @@ class Root(NamedTuple):
     def directories_with(self, name: str) -> list[str]:
         """Return the directories right below that have a member of this name, whatever it is.
 
-        One look a directory, for stores of thousands; what is opened afterwards is opened as ever. Raises
+        One stat a directory, for stores of thousands; what is opened afterwards is opened as ever. Raises
         Unavailable.
         """
         try:
@@ -130,7 +130,7 @@ class Root(NamedTuple):
             return []
 
     def entries(self, parts: tuple[str, ...] = ()) -> list[tuple[str, FileStat]]:
-        """Return the names in a directory, each with a look at it; what vanished meanwhile is left out.
+        """Return the names in a directory, each with its stat; what vanished meanwhile is left out.
 
         Raises NotFound or Denied.
         """
@@ -185,7 +185,7 @@ def _listed(fd: int, parts: tuple[str, ...]) -> list[str]:
 
 
 def _refusal(error: OSError, parts: tuple[str, ...]) -> TreeError:
-    """Return what the tree says of an error of the system."""
+    """Return the tree's error for an error of the system."""
     return _REFUSED.get(error.errno, Unavailable)("/".join(parts))
 
 

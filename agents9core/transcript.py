@@ -1,4 +1,4 @@
-"""The transcripts that were looked at: which files, which generation of them, and their indexes.
+"""Transcripts: which files, which generation of them, and their indexes.
 
 A transcript is the files of a session in order: what it was forked from, up to where, and the one that grows.
 It is known by the files' identities; when one of them shrinks, is born anew or is rewritten in place, the
@@ -95,14 +95,14 @@ class Transcript:
         self.index: ChatIndex | None = None
         """None: not made yet, or dropped for room."""
         self.checked_ns = 0
-        """When the last look had been made: one that began before it may be the older of the two, though
-        it comes later, and what has grown in between would seem to have shrunk."""
+        """When the last check had been made: one that began before it may be the older of the two, though it
+        comes later, and what has grown in between would seem to have shrunk."""
         self._key = key
         self._numbers = numbers
         self._progress: list[_Progress] = []
 
     def check_generation(self, files: list[OpenSource], checked_ns: int) -> None:
-        """Begin another generation if one of the files is not what was seen or read. Raises OSError."""
+        """Begin another generation if one of the files is not the one that was read. Raises OSError."""
         if not self._progress:
             self._progress = [_Progress() for _ in files]
         for file, progress in zip(files, self._progress, strict=False):
@@ -157,7 +157,7 @@ class Transcript:
         raise Gone("the transcript was rewritten")
 
     def is_conclusive(self, files: list[OpenSource]) -> bool:
-        """Whether another look that finds the files unmoved would find the same of them."""
+        """Whether a later stat that finds the files unmoved proves that nothing changed."""
         if len(self._progress) < len(files) or self._progress[-1].awaits_end:
             return False
         if any(file.inflated for file in files):
@@ -229,7 +229,7 @@ def _row_transcript() -> type[Transcript]:
 
 
 class TranscriptSnapshot(msgspec.Struct, frozen=True, weakref=True):
-    """One look at a transcript, whose files are open as long as it is there."""
+    """A transcript at one moment; its files are open as long as this is referenced."""
 
     transcript: Transcript
     generation: int
@@ -238,7 +238,7 @@ class TranscriptSnapshot(msgspec.Struct, frozen=True, weakref=True):
     index: ChatIndex | None
     """Up to date where the snapshot was asked to read; else None."""
     until: float = 0.0
-    """By `time.monotonic`: before it, a look that finds its files unmoved would find the same."""
+    """By `time.monotonic`: before it, an fstat that finds its files unmoved proves it current."""
 
     @property
     def name(self) -> str:
@@ -252,11 +252,11 @@ class TranscriptSnapshot(msgspec.Struct, frozen=True, weakref=True):
 
     @property
     def stat(self) -> FileStat:
-        """The look at the file that grows."""
+        """The stat of the file that grows."""
         return self.files[-1].stat
 
     def is_current(self) -> bool:
-        """Whether another look would find the same. Asked for each small request: it calls little."""
+        """Whether a new snapshot would be equal. Called for each small request, so it calls little."""
         transcript, index = self.transcript, self.index
         if self.generation != transcript.generation or (index is not None and index is not transcript.index):
             return False
@@ -290,7 +290,7 @@ class TranscriptSnapshot(msgspec.Struct, frozen=True, weakref=True):
 
 
 class Transcripts:
-    """All transcripts of this run. Their indexes are kept within a budget of memory."""
+    """All transcripts of this run. Their indexes stay within a budget of memory."""
 
     def __init__(self, numbers: PathNumbers, budget_bytes: int = BUDGET_BYTES) -> None:
         self._numbers = numbers
@@ -307,11 +307,11 @@ class Transcripts:
     def snapshot(
         self, session: Session, read: ChatDecoder | None, has_ended: Callable[[], bool] = lambda: False
     ) -> TranscriptSnapshot:
-        """Open a session's transcript and look at it; with *read* also bring its index up to date.
+        """Open a session's transcript and take a snapshot of it; with *read* also bring its index up to date.
 
-        *has_ended*: whether nobody is writing it, asked where its last line has no newline.
-        A base that is not there, or is damaged, is missing. Raises NotFound where the file that grows is not
-        there, Denied, Malformed, or Unavailable.
+        *has_ended*: whether no process is writing it, asked where its last line has no newline. A base that
+        is not there, or is damaged, is missing. Raises NotFound where the file that grows is not there,
+        Denied, Malformed, or Unavailable.
         """
         place = (session.sources, session.missing_base, session.chain)
         cached = self._snapshot_cache.get(place)
@@ -329,7 +329,7 @@ class Transcripts:
         return snapshot
 
     def _open_all(self, session: Session) -> tuple[list[OpenSource], str | None]:
-        """Open the files in order, from after the last base that cannot be had; say which that is."""
+        """Open the files in order, from after the last base that cannot be had; return which that is."""
         last = session.sources[-1]
         if last.rows is not None:
             return _open_rows(last.root, last.path, last.rows), None
@@ -381,7 +381,7 @@ class Transcripts:
         until: float,
     ) -> TranscriptSnapshot:
         if not transcript.lock.acquire(blocking=read is not None):
-            # It is being read, and so was just looked at: what is known of it now will do.
+            # It is being read, so it was just checked: what is known of it now is enough.
             return TranscriptSnapshot(transcript, transcript.generation, transcript.number, files, None)
         try:
             if checked_ns <= transcript.checked_ns:

@@ -25,9 +25,9 @@ from agents9core.store import Descriptor
 logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 1.0
-"""How often each handle is looked at, whatever inotify says."""
+"""How often each handle is polled, beside inotify."""
 POLL_SECONDS_WITHOUT_INOTIFY = 0.2
-"""How often it is where inotify cannot say anything."""
+"""How often it is where inotify cannot be used."""
 TOGETHER_SECONDS = 0.005
 """What is written within this time after an event is one event: a harness writes a line in several writes."""
 
@@ -35,7 +35,7 @@ Wake = Callable[[], None]
 
 
 class _Watcher:
-    """What is followed of one handle."""
+    """What is watched for the followers of one handle."""
 
     def __init__(
         self, session: Callable[[], Session], file_events: "_FileEvents", has_ended: Callable[[], bool]
@@ -51,13 +51,13 @@ class _Watcher:
         self._file: object = None
 
     def begin(self) -> None:
-        """Look for the first time. Who comes second waits until it is done."""
+        """Poll for the first time. A second caller waits until it is done."""
         with self.lock:
             if self._seen is None:
                 self._poll()
 
     def poll(self) -> bool:
-        """Look again; tell whether anything has moved."""
+        """Poll again; return whether anything has moved."""
         with self.lock:
             return self._poll()
 
@@ -82,7 +82,7 @@ class _Watcher:
             self._move(None, None)
             return (error.errno,)
         self._move(held.fd, statx(held.fd))
-        # The watch was there before this look, so nothing can be written between the two unseen.
+        # The watch was there before this stat, so nothing can be written between the two unseen.
         return (session.id, session.sources, session.missing_base, self._has_ended(), statx(held.fd))
 
     def _move(self, fd: int | None, stat: FileStat | None) -> None:
@@ -107,7 +107,7 @@ def _followed(source: Source) -> Descriptor:
 
 
 class _FileEvents:
-    """The inotify instance, if there is one, and who wants which of its events."""
+    """The inotify instance, if there is one, and which watcher wants which of its events."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -149,7 +149,7 @@ class _FileEvents:
         return self._inotify.read()
 
     def concerned(self, event: Event) -> set[_Watcher]:
-        """Return who wants to know of an event. A watch that has ended is forgotten."""
+        """Return the watchers of an event. A watch that has ended is forgotten."""
         with self._lock:
             if event.mask & OVERFLOW:
                 return set().union(*self._watchers.values())
@@ -163,7 +163,7 @@ class _FileEvents:
         return ended
 
     def close(self) -> None:
-        """Let go of the instance."""
+        """Release the instance."""
         with self._lock:
             inotify, self._inotify = self._inotify, None
             self._watchers.clear()
@@ -172,7 +172,7 @@ class _FileEvents:
 
 
 class Watchers:
-    """Everything that is followed on this server."""
+    """All followers of this server."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -189,7 +189,7 @@ class Watchers:
     ) -> Callable[[], None]:
         """Call *wake* whenever a handle may have moved from now on; return what ends that.
 
-        *key* names the handle, *session* tells what it is in, *has_ended* whether nobody writes its
+        *key* names the handle, *session* tells what it is in, *has_ended* whether no process writes its
         transcript: then a last line without a newline counts. *wake* is called from another thread and must
         not block.
         """
@@ -208,7 +208,8 @@ class Watchers:
         return lambda: self._end(watcher, call)
 
     def _end(self, watcher: _Watcher, call: Wake) -> None:
-        """Forget a follower. The watcher goes at the next look, so that who asks again at once finds it."""
+        """Forget a follower. The watcher goes at the next poll, so that a follower that returns at once finds
+        it."""
         with self._lock, suppress(ValueError):
             watcher.wakes.remove(call)
 
@@ -229,7 +230,7 @@ class Watchers:
                 time.sleep(POLL_SECONDS)
 
     def _handle_events(self, events: list[Event], file_events: _FileEvents) -> None:
-        """Wake those whose files have moved, and look where a file may have been replaced."""
+        """Wake those whose files have moved, and poll where a file may have been replaced."""
         moved: set[_Watcher] = set()
         for event in events:
             concerned = file_events.concerned(event)
@@ -254,7 +255,7 @@ class Watchers:
             wake()
 
     def _drop_unfollowed(self) -> bool:
-        """Let go of what nobody follows; tell whether that was all, and the thread ends."""
+        """Drop what has no followers; return whether that was all, and the thread ends."""
         with self._lock:
             unfollowed = [key for key, watcher in self._watchers.items() if not watcher.wakes]
             dropped = [self._watchers.pop(key) for key in unfollowed]

@@ -18,7 +18,7 @@ _CHUNK = 1 << 20
 
 
 class Change(Enum):
-    """What a look found."""
+    """What a comparison found."""
 
     SAME = auto()
     GREW = auto()
@@ -66,12 +66,12 @@ class Fingerprint:
         self._tail = (self._tail + counted[-_EDGE:])[-_EDGE:]
 
     def accept(self, stat: FileStat, checked_ns: int) -> None:
-        """Remember a look that was not OTHER. *checked_ns*: the clock just before it."""
+        """Remember a stat that was not OTHER. *checked_ns*: the clock just before it."""
         self.seen = stat
         self._checked_ns = checked_ns
 
     def is_conclusive(self, stat: FileStat) -> bool:
-        """Whether *stat* is the last look, so long after the last write that an equal one is SAME."""
+        """Whether *stat* is the last one, so long after the last write that an equal one proves SAME."""
         return stat is self.seen and self._checked_ns - stat.ctime_ns > RACY_NS
 
     def _edges_are_equal(self, fd: int) -> bool:

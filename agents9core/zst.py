@@ -15,14 +15,15 @@ LARGEST = 4 << 30
 """More inflated bytes than this are refused: a small file can claim any amount."""
 _CHUNK = 1 << 20
 WINDOW = 1 << 27
-"""The largest window that a decoder allocates: what `zstd` itself accepts without being told otherwise."""
+"""The largest window that a decoder allocates: what `zstd` itself accepts by default."""
 
 
 def inflate(fd: int, limit: int) -> int:
     """Inflate up to *limit* bytes of the file open at *fd*; return a descriptor of an unnamed file of them.
 
     The file has mode 0600, ends with its descriptor, and is shorter than *limit* where the rollout is. Raises
-    TooLarge, Malformed (it is not what its name says) or Unavailable (no room, or no unnamed files).
+    TooLarge, Malformed (it is not of the type that its name states) or Unavailable (no room, or no unnamed
+    files).
     """
     if limit > LARGEST:
         raise TooLarge(f"{limit} inflated bytes of a rollout")

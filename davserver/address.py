@@ -62,7 +62,7 @@ def parse_listener(text: str) -> Tcp | Unix:
 
 
 def not_private(address: Tcp, otherwise: str = "") -> str:
-    """Say why an address that other machines can reach will not do, and what would."""
+    """Return why an address that other machines can reach will not do, and what would."""
     host, port = address
     return (
         f"{host} is not a loopback address, and transcripts are private: {otherwise}write 127.0.0.1:{port}, "

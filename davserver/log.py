@@ -24,7 +24,7 @@ class RateLimitFilter(logging.Filter):
         self._places: dict[tuple[str, int], _LogSite] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Tell whether *record* is logged. What is logged for DEBUG was asked for: all of it is."""
+        """Return whether *record* is logged. What is logged for DEBUG was asked for: all of it is."""
         if record.levelno < logging.INFO:
             return True
         place = self._places.setdefault((record.pathname, record.lineno), _LogSite())

@@ -1,6 +1,6 @@
 """The tree as a WsgiDAV provider: resources over the nodes of `agents9core.node`, read-only.
 
-    get_resource_inst → Collection | Resource, each made from one look at its node
+    get_resource_inst → Collection | Resource, each made from one snapshot at its node
     custom_request_handler → `handlers`, which answers GET, HEAD, PROPFIND and OPTIONS; all else is WsgiDAV's
 
 The resources are complete without the handlers: in any other WsgiDAV they give the same names, sizes, dates,

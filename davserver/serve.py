@@ -1,4 +1,4 @@
-"""`agents9 serve`: both front ends of a tree, and the only place that knows them.
+"""`agents9 serve`: both front ends of a tree, and the only module that knows them.
 
 serve   App → HttpServer, and → 9P Server; waits for a signal; stops both
 """
@@ -88,7 +88,7 @@ def _passwords(path: str | None) -> "Passwords | None":
 
 
 def _tls(options: argparse.Namespace) -> "TlsAdapter | None":
-    """Return what the HTTP front end speaks TLS with. Raises Unfit."""
+    """Return the TLS context of the HTTP front end. Raises Unfit."""
     if options.tls_cert is None and options.tls_key is None:
         return None
     if options.tls_cert is None or options.tls_key is None:

@@ -56,10 +56,10 @@ class Prover(Protocol):
     """A finder that knows processes by what the harness's files show, whatever they are called."""
 
     def proves(self, process: Process, home: str) -> bool:
-        """Say whether what a home holds, or the process has open there, shows that it is the harness's."""
+        """Return whether what a home holds, or the process has open there, shows that it is the harness's."""
 
     def claimed(self, home: str, pids: Collection[int]) -> Collection[int]:
-        """Return of which processes `proves` may say so, by one look at a home."""
+        """Return of which processes `proves` may say so, by one scan of a home."""
 
 
 def _matches_none(_process: Process) -> bool:
@@ -79,7 +79,7 @@ def _only_home(_process: Process, home: str) -> tuple[str, ...]:
 
 
 class NoFinder:
-    """The finder of a harness whose sessions are not looked for."""
+    """The finder of a harness whose sessions are not found."""
 
     def __init__(self, _table: ProcessTable) -> None: ...
 

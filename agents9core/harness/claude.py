@@ -38,7 +38,7 @@ _LATEST_MS = 8_640_000_000_000_000
 
 
 def matches(process: Process) -> bool:
-    """Say whether a process is a Claude Code that holds a conversation, or may be given one.
+    """Return whether a process is a Claude Code that holds a conversation, or may be given one.
 
     Named by comm, argv[0] or its executable: `claude`, the version that is installed (2.1.332), or node.
     """
@@ -52,18 +52,18 @@ def matches(process: Process) -> bool:
 
 
 def may_show(process: Process, home: Callable[[], str]) -> bool:
-    """Say whether a process's home has a record of its pid."""
+    """Return whether a process's home has a record of its pid."""
     return os.path.lexists(f"{home()}/sessions/{process.pid}.json")
 
 
 def arguments_of(argv: tuple[str, ...]) -> tuple[str, ...]:
-    """Return what claude was told: without the program, or the interpreter and its script."""
+    """Return the arguments of claude: without the program, or the interpreter and its script."""
     rest = argv[1:]
     return rest[node.script(rest) + 1 :] if argv and node.is_interpreter(argv[0]) else rest
 
 
 def _is_package_s(process: Process, argv: tuple[str, ...]) -> bool:
-    """Say whether node runs the package's script, by its own path or by that which a link leads to."""
+    """Return whether node runs the package's script, by its own path or by that which a link leads to."""
     if not node.is_interpreter(argv[0]):
         return False
     script = "".join(argv[1:][node.script(argv[1:]) :][:1])
@@ -111,7 +111,7 @@ class Claude:
         return self._resumed(asked, process, home, seen)
 
     def proves(self, process: Process, home: str) -> bool:
-        """Say whether a record shows that a process is a claude, whatever it is called."""
+        """Return whether a record shows that a process is a claude, whatever it is called."""
         record, _ = self._record(process, home)
         return record is not None and record.session is not None and "procStart" in record.fields
 
@@ -130,7 +130,7 @@ class Claude:
         return {id: Source(root, place) for id, place in places.items() if place is not None}
 
     def stored_session(self, home: str, id: str) -> Session | None:
-        """Return a session by its id, whoever is in it."""
+        """Return a session by its id, whether a process has it open or not."""
         root = Root(os.path.join(home, "projects"))
         place = self._places.of(root, id) if is_session(id) else None
         if place is None:
@@ -211,7 +211,7 @@ class Claude:
         )
 
     def _disbelieved(self, record: dict[str, object], process: Process, *, inner: bool) -> str | None:
-        """Say why a record is not this process's; None where it is.
+        """Return why a record is not this process's; None where it is.
 
         One that is filed by an *inner* pid is any container's, unless it says in which it was written.
         """

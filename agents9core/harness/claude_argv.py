@@ -1,7 +1,7 @@
 """Claude Code's command lines: which of its processes hold a conversation. Seen to 2.1.332.
 
-What is decided here is only what the words say. A spare begins as a helper and is given a session later, and
-a subcommand that is not known looks like a prompt of one word: such a process is one if it has a record.
+What is decided here is only what the words state. A spare begins as a helper and is given a session later,
+and a subcommand that is not known looks like a prompt of one word: such a process is one if it has a record.
 """
 
 import re
@@ -22,7 +22,7 @@ _HELPERS = re.compile(
 """Words and options of processes that the program starts for itself, and of those that end at once."""
 _SPARE = ("bg-spare", "--bg-spare")
 _COMMAND = re.compile("[a-z][a-z0-9-]*")
-"""What a subcommand looks like."""
+"""How a subcommand is spelt."""
 _SWITCHES = frozenset((
     "--allow-dangerously-skip-permissions", "--bare", "--brief", "--chrome", "--continue", "-c",
     "--dangerously-skip-permissions", "--disable-slash-commands", "--fork-session", "--ide",
@@ -53,7 +53,7 @@ class ClaudeCommand(NamedTuple):
     holds: Literal["yes", "no", "by its record"]
     """Whether the process holds a conversation."""
     resumes: str | None = None
-    """The session that it was told to go on with."""
+    """The session that it was asked to resume."""
 
 
 def parse_argv(arguments: Sequence[str]) -> ClaudeCommand:

@@ -1,4 +1,4 @@
-"""What a line of a Claude Code transcript says (versions 1.0 to 2.1.332; see docs/FORMATS.md).
+"""How a line of a Claude Code transcript is decoded (versions 1.0 to 2.1.332; see docs/FORMATS.md).
 
 One record a line. Who spoke is decided by the record's flags first and by the text last, since most of
 the text that stands in `user` records was written by the program. Pure.
@@ -42,7 +42,7 @@ _PROGRAM_WRITTEN = (
 )
 _UUID = re.compile("[0-9A-Za-z-]{1,64}")
 _LONGEST_MARK = 256
-"""Bytes of a JSON string that are sure to hold the beginning that tells, also where it is escaped."""
+"""Bytes of a JSON string that certainly hold the identifying beginning, also where it is escaped."""
 
 
 class _ClaudeMessage(msgspec.Struct, Generic[Body], frozen=True, gc=False):
@@ -154,7 +154,7 @@ def _assistant(line: _AnyLine) -> list[Message]:
 
 
 def _alone(block: _AnyBlock) -> list[Message] | None:
-    """Return what a block says that is a message of its own whoever's record it is in; None: it is not."""
+    """Return what a block says that is a message of its own whatever record it is in; None: it is not."""
     kind = block.type or ""
     extract = _ALONE.get(kind)
     if extract is not None:

@@ -23,11 +23,11 @@ _HEAD_BYTES = 256 << 10
 
 
 class ClaudeHead(NamedTuple):
-    """What the first records of a transcript say."""
+    """What the first records of a transcript hold."""
 
     cwd: str | None = None
     started_ns: int = 0
-    """0: they do not say."""
+    """0: not stated."""
 
 
 class _ClaudeHeadLine(msgspec.Struct, frozen=True):
@@ -80,7 +80,7 @@ def _goes_on(before: FileStat, now: FileStat) -> bool:
 
 
 def parse_head(data: bytes) -> ClaudeHead:
-    """Return what the first records say: the first directory, and the first time. Pure."""
+    """Return what the first records hold: the first directory, and the first time. Pure."""
     head = ClaudeHead()
     for record in data.split(b"\n"):
         try:

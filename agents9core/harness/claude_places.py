@@ -158,7 +158,7 @@ _SAYS_MESSAGE = re.compile(rb'"type":\s*"(?:user|assistant)"')
 
 
 def has_messages(head: bytes) -> bool:
-    """Say whether what a transcript begins with holds messages, or what looks like one that is cut."""
+    """Return whether what a transcript begins with holds messages, or what looks like one that is cut."""
     return any(_is_message(line) for line in head.split(b"\n"))
 
 

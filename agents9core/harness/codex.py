@@ -27,7 +27,7 @@ from agents9core.store import Root
 Siblings = Callable[[], Iterable[tuple[Process, str]]]
 """The codex processes of now, each with its home."""
 SHARED_SECONDS = 0.04
-"""How long one look at a daemon and its TUIs serves them all: a listing of many TUIs is one look."""
+"""How long one scan of a daemon and its TUIs serves them all: a listing of many TUIs is one scan."""
 SUBAGENTS_SECONDS = 0.5
 """How long a search for subagents serves: it looks at every rollout since the thread began."""
 _SETTLED_NS = 80_000_000
@@ -35,13 +35,13 @@ _SETTLED_NS = 80_000_000
 
 
 def writes_below(process: Process, home: str) -> bool:
-    """Say whether a process has a rollout below a home open, and not for reading alone."""
+    """Return whether a process has a rollout below a home open, and not for reading alone."""
     rollouts = Rollouts(home)
     return any(file.writable() is not False for file in _open_rollouts(process) if _at(file, rollouts))
 
 
 def may_show(process: Process, _home: object) -> bool:
-    """Say whether a process has what is named as a rollout open for writing."""
+    """Return whether a process has what is named as a rollout open for writing."""
     return any(file.writable() for file in _open_rollouts(process))
 
 
@@ -88,7 +88,7 @@ class Home:
 
 
 class _Kept(NamedTuple):
-    """A thread's newest file, and what the days of its store were like when it was looked for."""
+    """A thread's newest file, and what the days of its store were like when it was searched for."""
 
     rollout: Rollout
     recent: tuple[int, ...]
@@ -141,7 +141,8 @@ class Codex:
         return session._replace(steps=(*held.steps, *seen))
 
     def proves(self, process: Process, home: str) -> bool:
-        """Say whether an own thread that it writes shows that a process is a codex, whatever it is called."""
+        """Return whether an own thread that it writes shows that a process is a codex, whatever it is
+        called."""
         place = self._home(home)
         own, _, _ = self._by_fd([file for file in _open_rollouts(process) if file.writable()], place)
         return bool(own) or bool(self._held(process, place, read_locks(self._table.root)).by_lock)
@@ -172,7 +173,7 @@ class Codex:
         return known
 
     def stored(self, home: str) -> dict[str, Source]:
-        """Return the threads that somebody started, by id, each with its newest file."""
+        """Return the threads that a person started, by id, each with its newest file."""
         rollouts = self._home(home).rollouts
         recent = rollouts.recent()
         threads = rollouts.threads()
@@ -180,7 +181,7 @@ class Codex:
         return {id: Source(rollout.root, rollout.path) for id, rollout in threads.items()}
 
     def stored_session(self, home: str, id: str) -> Session | None:
-        """Return a thread by its id, whoever has it open."""
+        """Return a thread by its id, whether a process has it open or not."""
         place = self._home(home)
         if parse_uuid(id) != id:
             return None

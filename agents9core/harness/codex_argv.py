@@ -29,7 +29,7 @@ _RUN_AS = "--codex-run-as-"
 _TOOL = re.compile("apply_?patch|codex-.+|node|nodejs|bun")
 """What else the program, or its wrapper, is called by argv[0]."""
 _WORD = re.compile("[a-z][a-z0-9-]*")
-"""What a subcommand looks like."""
+"""How a subcommand is spelt."""
 
 
 class CodexCommand(NamedTuple):
@@ -80,7 +80,7 @@ def _setting(option: str, value: str) -> dict[str, str]:
 
 
 def matches(process: Process) -> bool:
-    """Say whether a process is a codex that has threads, the shared daemon included.
+    """Return whether a process is a codex that has threads, the shared daemon included.
 
     Named by comm, argv[0] or its executable; not the node wrapper, nor the same binary under the name of a
     tool (`apply_patch`).
@@ -109,11 +109,11 @@ def _has_threads(asked: CodexCommand) -> bool:
 
 
 def is_daemon(asked: CodexCommand) -> bool:
-    """Say whether it is the server that a home's terminal interfaces share (0.171)."""
+    """Return whether it is the server that a home's terminal interfaces share (0.171)."""
     return asked.command == "app-server" and "--managed-daemon" in asked.options
 
 
 def uses_daemon(asked: CodexCommand) -> bool:
-    """Say whether it is a terminal interface whose thread may live in that server."""
+    """Return whether it is a terminal interface whose thread may live in that server."""
     switched_off = asked.settings.get("features.daemon_auto_start") == "false"
     return asked.command in _TUI and "--no-daemon" not in asked.options and not switched_off

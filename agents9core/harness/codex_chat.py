@@ -1,4 +1,4 @@
-"""What a line of a Codex rollout says (versions 0.2x to 0.171; see docs/FORMATS.md).
+"""How a line of a Codex rollout is decoded (versions 0.2x to 0.171; see docs/FORMATS.md).
 
 Every message is there two or three times. The `response_item` is the message; events repeat it and are
 read for one thing only, whether a turn is running. Text in the user's role is sorted item by item, by
@@ -124,7 +124,7 @@ _ENCRYPTED = Part(LITERAL, b"[encrypted]")
 
 
 def _extract(line: _AnyLine) -> Record | None:
-    """Return what a line says; None where it is no wrapper around an item."""
+    """Return the record of a line; None where it is no wrapper around an item."""
     item = line.payload
     if item is None:
         return None

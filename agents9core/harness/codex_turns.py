@@ -47,7 +47,7 @@ class Turns:
                     known = _KnownTurn(stat.identity, 0, 0)
                 if known.size == stat.size:
                     return known.turn_ns
-                # A line may have been unfinished at the last look.
+                # A line may have been unfinished at the last scan.
                 start = max(0, known.size - _LONGEST_LINE)
                 turn_ns = last_turn_ns(fd, start, stat.size) or known.turn_ns
         except (TreeError, OSError):

@@ -42,7 +42,7 @@ _SETTLED_NS = 80_000_000
 
 
 def matches(process: Process) -> bool:
-    """Say whether a process is a dsh: node with the script `dsh`, or with the package's own."""
+    """Return whether a process is a dsh: node with the script `dsh`, or with the package's own."""
     argv = process.argv() if plain(process.comm) in _COMMS else None
     if not argv or not node.is_interpreter(argv[0]):
         return False
@@ -65,7 +65,7 @@ class DshSessionPath(NamedTuple):
         return os.path.join(self.root.path, self.project, self.name)
 
     def lock(self) -> FileStat:
-        """Look at its lock. Raises as Root.stat does."""
+        """Return the stat of its lock. Raises as Root.stat does."""
         return self.root.stat((self.project, self.name, LOCK))
 
     def transcript(self) -> tuple[str, ...] | None:
@@ -83,14 +83,14 @@ class DshSessionPath(NamedTuple):
 
 
 class DshHeader(NamedTuple):
-    """What the first record of a transcript says."""
+    """What the first record of a transcript holds."""
 
     id: str | None
     cwd: str | None
     own: bool
     """Whether it is no subagent's."""
     started_ns: int
-    """0: it does not say."""
+    """0: not stated."""
     version: int
     """Of the format; 0 where it does not say."""
 
@@ -162,7 +162,7 @@ class Dsh:
         return found
 
     def stored_session(self, home: str, id: str) -> Session | None:
-        """Return a session by its id, whoever has it open."""
+        """Return a session by its id, whether a process has it open or not."""
         kept = (self._stored(location) for its, location in _places(home) if its == id)
         one = next(filter(None, kept), None)
         if one is None:
@@ -230,7 +230,7 @@ class Dsh:
         return Open(via, location, path, stat.mtime_ns, header), f"session {_id(location, header)}"
 
     def _header(self, root: Root, path: tuple[str, ...]) -> DshHeader | None:
-        """Return what a transcript's first record says; None where it is not written yet, or damaged."""
+        """Return what a transcript's first record holds; None where it is not written yet, or damaged."""
         with root.opened(path) as (fd, stat):
             key = (os.path.join(root.path, *path), stat.identity)
             with self._lock:

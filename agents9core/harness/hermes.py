@@ -1,4 +1,4 @@
-"""hermes: which processes are one, and what little tells the session that each is in.
+"""hermes: which processes are one, and the little evidence of the session that each is in.
 
 Its sessions are rows of `<home>/state.db` (`hermes_store`); nothing in it names a process. The
 routes: `<home>/runtime/active_sessions.json`, written only where `max_concurrent_sessions` is set; the id on
@@ -47,7 +47,7 @@ Known = tuple[str | None, int]
 
 
 def matches(process: Process) -> bool:
-    """Say whether a process is a hermes: comm `hermes` (it names itself so), or python with its script.
+    """Return whether a process is a hermes: comm `hermes` (it names itself so), or python with its script.
 
     Started by its script it has the script's name. Not the terminal interface in front of one (node), nor
     another program of that name.
@@ -150,7 +150,7 @@ class Hermes:
         return [(text_of(entry, "session_id"), stat.mtime_ns) for entry in ours]
 
     def _is_of(self, entry: Entry, process: Process) -> bool:
-        """Say whether an entry was written by the process that has the pid now."""
+        """Return whether an entry was written by the process that has the pid now."""
         id = text_of(entry, "session_id")
         if id is None or not re.fullmatch(_SAFE_ID, id):
             return False

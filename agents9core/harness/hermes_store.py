@@ -216,7 +216,8 @@ def find(home: str, id: str) -> tuple[Session | None, str]:
 
 
 def has_ended(home: str, id: str, since_ns: int) -> bool:
-    """Say whether a conversation is known to have ended since some time: it was left, and another begun."""
+    """Return whether a conversation is known to have ended since some time: it was left, and another
+    begun."""
     try:
         sessions = Sessions(home)
         one = sessions.get(id)

@@ -7,7 +7,7 @@ _VALUED = ("-r", "--require", "--import", "--loader", "--experimental-loader", "
 
 
 def is_interpreter(path: str) -> bool:
-    """Say whether argv[0] is node's or bun's."""
+    """Return whether argv[0] is node's or bun's."""
     return os.path.basename(path) in _INTERPRETERS
 
 

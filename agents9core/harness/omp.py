@@ -39,7 +39,7 @@ from agents9core.session import Session
 Siblings = Callable[[], Iterable[tuple[Process, str]]]
 """The omp processes of now, each with its home."""
 SHARED_SECONDS = 0.04
-"""How long one look at all omp processes serves each of them: a listing of many is one look."""
+"""How long one scan of all omp processes serves each of them: a listing of many is one scan."""
 _HELPER = "__omp_"
 _RELAY = "browser-relay"
 _NO_SESSION = frozenset((
@@ -54,7 +54,7 @@ _SLACK_NS = 2_000_000_000
 
 
 def matches(process: Process) -> bool:
-    """Say whether a process is an omp with a session: no worker of one, no relay, no tool."""
+    """Return whether a process is an omp with a session: no worker of one, no relay, no tool."""
     argv = process.argv() if plain(process.comm) == "omp" else None
     if not argv:
         return False
@@ -72,7 +72,7 @@ def homes(process: Process, home: str) -> tuple[str, ...]:
 
 
 def _arguments(argv: tuple[str, ...]) -> tuple[str, ...]:
-    """Return what omp was told: without the interpreter and the script."""
+    """Return the arguments of omp: without the interpreter and the script."""
     rest = argv[1:]
     return rest[node.script(rest) + 1 :] if argv and node.is_interpreter(argv[0]) else rest
 
@@ -150,7 +150,7 @@ class Omp:
     # fd
 
     def _seen(self, process: Process, home: str) -> _Seen:
-        """Look at what a process holds open; where that is nothing, at the note of its terminal."""
+        """Read what a process holds open; where that is nothing, the note of its terminal."""
         environ = process.environ() or {}
         arguments = _arguments(process.argv() or ())
         cwd = process.cwd()
@@ -180,7 +180,7 @@ class Omp:
     def _opened(
         self, file: OpenDescriptor, transcript: OmpTranscript, outside: bool
     ) -> tuple[str, int | None]:
-        """Say what an open file is, and when it was written where that is the session's transcript.
+        """Return what an open file is, and when it was written where that is the session's transcript.
 
         A file that was rewritten by a rename is open no more; it is what lies at its path now.
         """
@@ -225,7 +225,7 @@ class Omp:
         return None if why_not else transcript, f"{terminal}: {note.file}{why_not and ': '}{why_not}"
 
     def _disbelieved(self, note: Note, transcript: OmpTranscript, seen: _Seen) -> str:
-        """Say why a note is not this process's; "" where it is.
+        """Return why a note is not this process's; "" where it is.
 
         One that is older than the process is an earlier one's, unless what it names goes on to be written.
         """
@@ -281,7 +281,7 @@ class Omp:
 
 
 def _share_notes(waiting: list[_Seen], held: set[str]) -> dict[Key, tuple[str, OmpTranscript]]:
-    """Give the processes what their terminals' notes name, where that is nobody else's."""
+    """Give the processes what their terminals' notes name, where no other process has it."""
     named = Counter(one.noted.full_path for one in waiting if one.noted)
     given = {}
     for one in waiting:

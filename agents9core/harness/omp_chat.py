@@ -1,4 +1,4 @@
-"""What a line of an omp or pi transcript says (omp 18.2, pi 0.73 to 1.6; see docs/FORMATS.md).
+"""How a line of an omp or pi transcript is decoded (omp 18.2, pi 0.73 to 1.6; see docs/FORMATS.md).
 
 One entry a line. Entries form a tree, of which the live branch is the last entry's line of parents: all
 branches are read, in the order of the file, so that a message never moves. Pure.
@@ -162,7 +162,7 @@ _ENTRIES: dict[str | None, Callable[[_AnyEntry], Record]] = {
 
 
 def _turn(message: _AnyMessage) -> _Facts:
-    """Say whether a turn is running after this: it begins with a prompt and ends with an answer that calls
+    """Return whether a turn is running after this: it begins with a prompt and ends with an answer that calls
     no tool.
     """
     turn = "busy" if message.role == "user" else None
@@ -268,7 +268,7 @@ _ROLES: dict[str | None, Callable[[_AnyMessage], list[Message]]] = {
     "bashExecution": _bash,
     "pythonExecution": _python,
 }
-"""Of others (developer, system, custom, fileMention ...) what they say is the program's."""
+"""Of others (developer, system, custom, fileMention ...) their text is the program's."""
 
 
 def _said(role: str, parts: list[Part]) -> list[Message]:

@@ -23,10 +23,10 @@ STORES = (("agent", "sessions"), ("sessions",))
 ADVISOR = "__advisor"
 """What the names of the transcripts of advisors begin with, who are no subagents."""
 TOP = Root("/")
-"""For what a process writes outside its store, because it was told to."""
+"""For what a process writes outside its store, because its command line asks for it."""
 _HEAD_BYTES = 64 << 10
 _RACY_NS = 20_000_000
-"""A look so soon after a change may have missed another of the same time."""
+"""A stat so soon after a change may have missed another change of the same time."""
 DEEPEST = 8
 """Levels of subagents that omp itself looks through."""
 _TEMPORARY = ("TMPDIR", "TMP", "TEMP")
@@ -42,7 +42,7 @@ class OmpStore(NamedTuple):
 
 
 class OmpTranscript(NamedTuple):
-    """A file of a store, or one below `/` that a process was told to write to."""
+    """A file of a store, or one below `/` that a process's command line names."""
 
     root: Root
     path: tuple[str, ...]
@@ -60,18 +60,18 @@ class OmpTranscript(NamedTuple):
 
 
 class OmpHead(NamedTuple):
-    """What the first two lines of a transcript say."""
+    """What the first two lines of a transcript hold."""
 
     id: str | None = None
     cwd: str | None = None
     title: str | None = None
     has_header: bool = False
     started_ns: int = 0
-    """0: it does not say."""
+    """0: not stated."""
 
 
 def store_of(environ: Mapping[str, str], profile: str | None, home: str, cwd: str | None) -> OmpStore:
-    """Return where a process keeps its sessions, by its environment and the profile that it was told.
+    """Return where a process keeps its sessions, by its environment and the profile of its command line.
 
     *home*: `~/.omp`, or what was given in its place. XDG directories count once they have an `omp`.
     """
@@ -177,7 +177,7 @@ def dashed(path: str) -> str:
 def stored_transcripts(home: str, id: str = "") -> dict[str, OmpTranscript]:
     """Return the sessions in the stores of a home by the ids in their names, the newest of each.
 
-    *id*: of the one that is looked for; "": all.
+    *id*: of the one that is searched for; "": all.
     """
     found: dict[str, OmpTranscript] = {}
     for store in STORES:
@@ -214,7 +214,7 @@ def main_of(transcript: OmpTranscript) -> OmpTranscript:
 
 
 def is_file(root: Root, path: tuple[str, ...]) -> bool:
-    """Say whether a plain file lies there."""
+    """Return whether a plain file lies there."""
     try:
         return root.stat(path).is_regular
     except (TreeError, OSError):
@@ -229,7 +229,7 @@ class OmpHeadCache:
         self._known: LRU[OmpTranscript, tuple[FileStat, OmpHead]] = LRU()
 
     def read(self, transcript: OmpTranscript) -> tuple[FileStat, OmpHead]:
-        """Look at a transcript and its first lines. Raises as Root.open does, and OSError."""
+        """Return the stat of a transcript and its first lines. Raises as Root.open does, and OSError."""
         with transcript.root.opened(transcript.path) as (fd, stat):
             with self._lock:
                 known = self._known.get(transcript)

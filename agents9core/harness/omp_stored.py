@@ -54,7 +54,7 @@ class StoredSessions:
         return {id: Source(*transcript) for id, transcript in found.items()}
 
     def stored_session(self, home: str, id: str) -> Session | None:
-        """Return a session by the id in its name, whoever is in it."""
+        """Return a session by the id in its name, whether a process has it open or not."""
         transcript = self._places.find(
             (home, id), lambda known: is_file(*known), lambda: stored_transcripts(home, id).get(id)
         )

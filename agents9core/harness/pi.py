@@ -25,7 +25,7 @@ from agents9core.store import Root
 Peers = Callable[[], Iterable[tuple[Process, str]]]
 """The pi processes of now, each with its home."""
 SHARED_SECONDS = 0.04
-"""How long one look at all pi processes serves each of them: a listing of many is one look."""
+"""How long one scan of all pi processes serves each of them: a listing of many is one scan."""
 _BIRTH_MS = range(-1500, 5000)
 """When the first session of a process is born, after its start, which is known to a second."""
 _NAMES = ("pi", "pi-rpc")
@@ -37,7 +37,7 @@ _NO_SESSION = frozenset((
 
 
 def owns(process: Process) -> bool:
-    """Say whether a process is a pi with a session: node, or bun, or pi itself, that calls itself so.
+    """Return whether a process is a pi with a session: node, or bun, or pi itself, that calls itself so.
 
     Another program of this name computes digits of the number.
     """

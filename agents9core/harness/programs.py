@@ -28,5 +28,6 @@ def plain(path: str) -> str:
 
 
 def is_other(path: str) -> bool:
-    """Say whether a program is one that runs, reads or edits what belongs to others: a shell, `tail`, vim."""
+    """Return whether a program is one that runs, reads or edits what belongs to others: a shell, `tail`,
+    vim."""
     return _OTHERS.fullmatch(plain(path)) is not None

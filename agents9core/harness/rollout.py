@@ -1,4 +1,4 @@
-"""codex's rollouts: where a thread's files lie, what a file's first line says, what it goes on from.
+"""codex's rollouts: where a thread's files lie, what a file's first line holds, what it goes on from.
 
 A thread is `sessions/YYYY/MM/DD/rollout-<when>-<thread>[_<rollout>].jsonl[.zst]`; archived ones lie flat in
 `archived_sessions/`. Day and *when* are local time, so a day is only known to within one. The file that a
@@ -64,7 +64,7 @@ class Rollout(NamedTuple):
 
 
 class RolloutHeader(NamedTuple):
-    """What the first record of a rollout says; of a file without one, only what its name does."""
+    """What the first record of a rollout holds; of a file without one, only what its name does."""
 
     thread: str
     own: bool = True
@@ -81,7 +81,7 @@ class RolloutHeader(NamedTuple):
     nickname: str | None = None
     """What codex calls the subagent."""
     started_ns: int = 0
-    """When the thread began; 0: it does not say."""
+    """When the thread began; 0: not stated."""
 
 
 def parse_uuid(value: object) -> str | None:
@@ -108,7 +108,7 @@ def parse_header(line: bytes, thread: str) -> RolloutHeader:
     """Read a rollout's first line. *thread* is the id in the file's name.
 
     Since autumn 2025 it is a `session_meta`; before, the bare payload. A second `session_meta` may follow,
-    with the parent's id: it says nothing about the file.
+    with the parent's id: it is no evidence about the file.
     """
     record = parse_object(line, first=True) or {}
     meta = record.get("payload") if record.get("type") == "session_meta" else record
@@ -162,7 +162,7 @@ def _parse_base(value: object) -> tuple[tuple[str, int] | None, str | None]:
 
 
 class _KnownRollout(NamedTuple):
-    """What a file's first line said when it was looked at; it is read again when the file has moved."""
+    """What a file's first line said when it was read; it is read again when the file has moved."""
 
     stat: FileStat
     line: int
@@ -221,7 +221,7 @@ class Rollouts:
     def newest(self, thread: str, *, compressed: bool = False) -> Rollout | None:
         """Return the newest plain file of a thread; with *compressed*, of any form.
 
-        Every day is searched once. What is made later is filed under its own day, which is looked at again
+        Every day is searched once. What is made later is filed under its own day, which is examined again
         each time, as far back as the file that is known and two months at most.
         """
         with self._lock:
@@ -380,7 +380,7 @@ def _born_day(id: str, days: int) -> str:
 
 
 def _first_later_day(found: Rollout) -> str:
-    """Return the first day that is looked at again for a newer file than *found*."""
+    """Return the first day that is examined again for a newer file than *found*."""
     return max(found.when[:10].replace("-", "/"), _day(datetime.now(UTC) - timedelta(days=_LATER_DAYS)))
 
 

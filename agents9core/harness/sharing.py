@@ -1,4 +1,4 @@
-"""Who has which file, where nothing but time and place tells. Pure."""
+"""Which process has which file, where only time and place are evidence. Pure."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -18,8 +18,8 @@ class Wish(NamedTuple):
 def assign_files(wishes: list[Wish]) -> dict[Key, str]:
     """Give each process the newest file that can only be its.
 
-    A file that was born before a process belongs to one that was there then, if there is one. What still
-    fits several is nobody's: no answer is better than a wrong one.
+    A file that was born before a process belongs to one that was there then, if there is one. What still fits
+    several belongs to none: no answer is better than a wrong one.
     """
     wanted = {wish.key: _without_elders(wish, wishes) for wish in wishes}
     given: dict[Key, str] = {}
@@ -45,7 +45,8 @@ def _is_elders(path: str, born: int | None, wish: Wish, wishes: list[Wish]) -> b
 
 
 def _is_sure(key: Key, free: Mapping[Key, list[str]]) -> bool:
-    """Say whether nobody else may have any of its files, or it has one choice that is nobody's only one."""
+    """Return whether no other process may have any of its files, or it has one choice that belongs to none
+    only one."""
     mine = free[key]
     others = [files for other, files in free.items() if other != key]
     alone = not any(set(mine) & set(files) for files in others)

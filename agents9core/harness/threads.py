@@ -89,7 +89,7 @@ def assign(tuis: list[Tui], threads: Iterable[Thread]) -> dict[Key, str]:
     else it must have the TUI's directory, be a TUI's, and have been opened after this one started. Of those
     that can be no other TUI's a TUI is in the one opened last, where nothing newer may be its as well. A TUI
     with one possible thread has that. Where a turn began in one after another was opened, both were in use at
-    one time: one is an ended TUI's. What fits several is nobody's: no answer is better than a wrong one.
+    one time: one is an ended TUI's. What fits several belongs to none: no answer is better than a wrong one.
 
     A thread without a file has no directory yet, and may be anybody's; a TUI may be given it.
     """
@@ -129,7 +129,7 @@ def _only_possible(tui: Tui, free: list[Thread], possible: Mapping[Key, list[Thr
 
 
 def why_none(tui: Tui, tuis: list[Tui], threads: Iterable[Thread], given: Mapping[Key, str]) -> str:
-    """Say why a TUI has none of the daemon's threads. Pure."""
+    """Return why a TUI has none of the daemon's threads. Pure."""
     fitting = [thread for thread in threads if _fits(tui, thread)]
     free = [thread for thread in fitting if thread.id not in given.values()]
     rivals = sum(any(_fits(other, thread) for thread in free) for other in tuis)
@@ -145,7 +145,7 @@ def why_none(tui: Tui, tuis: list[Tui], threads: Iterable[Thread], given: Mappin
 
 
 def _fits(tui: Tui, thread: Thread) -> bool:
-    """Say whether a thread may be a TUI's; one of which the directory is unknown may be in any."""
+    """Return whether a thread may be a TUI's; one of which the directory is unknown may be in any."""
     header = thread.header
     if _opened_ms(tui, thread) < tui.started_ms:
         return False

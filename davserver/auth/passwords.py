@@ -6,7 +6,7 @@
                     → remembered of the client? in; another one is being tried? 429; has it gone? 403
                     → scrypt, for a name that there is not too → remembered | counted, 401
 
-What is remembered is of one client and is looked at behind its pause: else who guesses would see there, at
+What is remembered is of one client and is examined behind its pause: else who guesses would see there, at
 once and without a try, which guess was right.
 
 Knows no file and no socket: what the file says is handed in as a function, so a password that is changed
@@ -77,7 +77,7 @@ class Hash(NamedTuple):
         return cls(cost, salt, _scrypt(password, salt, cost))
 
     def matches(self, password: bytes) -> bool:
-        """Tell whether it is the hash of *password*, in the same time whatever the answer."""
+        """Return whether it is the hash of *password*, in the same time whatever the answer."""
         return hmac.compare_digest(_scrypt(password, self.salt, self.cost), self.digest)
 
     def __str__(self) -> str:
@@ -214,7 +214,7 @@ class Passwords:
         asker.proof = mark
 
     def _is_in(self, mark: bytes, known: Mapping[bytes, Hash], asker: RemoteClient, client: str) -> bool:
-        """Tell whether what *mark* stands for is known to be right; False if it may be tried now."""
+        """Return whether what *mark* stands for is known to be right; False if it may be tried now."""
         is_remembered = self._is_remembered(mark, known)
         if is_remembered and asker.proof == mark:
             return True

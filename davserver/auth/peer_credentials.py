@@ -72,7 +72,7 @@ class Peers:
             self._tcp_owner = _look_in_proc
 
     def admits(self, sock: socket.socket) -> bool:
-        """Tell whether the client at the other end of *sock* may read."""
+        """Return whether the client at the other end of *sock* may read."""
         try:
             uid = self.uid_of(sock)
         except Exception:  # noqa: BLE001 - whatever goes wrong here, nobody gets in by it
@@ -99,7 +99,7 @@ class Peers:
             return _network_of(sock)
 
     def close(self) -> None:
-        """Let go of the netlink socket."""
+        """Release the netlink socket."""
         with self._lock:
             self._drop_netlink()
 

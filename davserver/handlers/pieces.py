@@ -1,4 +1,4 @@
-"""Pieces of the listings of long chats, kept for who lists the chat again.
+"""Pieces of the listings of long chats, cached for the next listing of the chat.
 
 A message never changes, and a path number is never given to another: what was written of the messages from
 one number on, as one template writes them, stays right. The pieces are compressed, to a fortieth, so that a
@@ -24,7 +24,7 @@ Key = tuple[str, int]
 
 
 class Pieces:
-    """Kept pieces, within a budget of memory: what was used least recently goes first."""
+    """Cached pieces, within a budget of memory: what was used least recently goes first."""
 
     def __init__(self) -> None:
         self._stored: OrderedDict[Key, bytes] = OrderedDict()
@@ -52,7 +52,7 @@ class Pieces:
             yield piece
 
     def get(self, key: Key) -> bytes | None:
-        """Return a piece that is kept."""
+        """Return a cached piece."""
         with self._lock:
             packed = self._stored.get(key)
             if packed is None:

@@ -37,7 +37,7 @@ class TextSearch:
         self._tail = ""
 
     def is_in(self, data: bytes) -> bool:
-        """Tell whether the text ends in this piece. Folding a part is folding the whole (Unicode 3.13)."""
+        """Return whether the text ends in this piece. Folding a part is folding the whole (Unicode 3.13)."""
         seen = self._tail + self._begin.decode(data).casefold()
         if self._text in seen:
             return True

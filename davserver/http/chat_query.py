@@ -24,7 +24,7 @@ _LONGEST_ID = 18
 
 
 class ChatQuery(NamedTuple):
-    """What a client wants of a chat; None: it does not say."""
+    """What a client wants of a chat; None: not stated."""
 
     after: str | None = None
     transcript: str | None = None

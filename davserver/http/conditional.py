@@ -50,7 +50,7 @@ def failed_precondition(headers: Mapping[str, Any], now: Validators) -> int | No
 
 
 def _matches(condition: str, etag: str | None, *, strong: bool) -> bool:
-    """Tell whether a list of entity tags, or `*`, names what is there now; garbage names nothing."""
+    """Return whether a list of entity tags, or `*`, names what is there now; garbage names nothing."""
     if condition.strip() == "*":
         return True
     position, found = 0, False
@@ -65,7 +65,7 @@ def _matches(condition: str, etag: str | None, *, strong: bool) -> bool:
 
 
 def _changed_since(date: str | None, modified: int | None) -> bool | None:
-    """Tell whether it was modified after *date*; None where either is not known."""
+    """Return whether it was modified after *date*; None where either is not known."""
     since = parse_http_date(date) if date is not None else None
     return None if since is None or modified is None else modified > since
 
@@ -88,7 +88,7 @@ def span_of(headers: Mapping[str, Any], now: Validators, length: int, clock: int
 
 
 def _if_range_holds(condition: str | None, now: Validators, clock: int) -> bool:
-    """Tell whether the rest of what the client has is still the same (section 13.1.5).
+    """Return whether the rest of what the client has is still the same (section 13.1.5).
 
     A date is a strong validator only when the second it names is over (section 8.8.2.2).
     """

@@ -1,4 +1,4 @@
-"""The packed entries of directories, made for a slice of rows at once; those of long chats are kept.
+"""The packed entries of directories, made for a slice of rows at once; those of long chats are cached.
 
 A message never changes and a path number is never given to another: the entries of a slice of messages stay
 right, for every connection. Pure.

@@ -26,7 +26,7 @@ Quick = Callable[["NinepSession", Buffer, int, int], bytes | None]
 nothing is done then, and the long way says what is wrong."""
 
 LONGEST = 1024
-"""Bytes of a frame that is looked at here: less than any msize."""
+"""Bytes of a frame that is examined here: less than any msize."""
 
 _TWALK = struct.Struct("<5xHIIH")
 _TLOPEN = struct.Struct("<5xHII")

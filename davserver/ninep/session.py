@@ -2,7 +2,7 @@
 
 Bytes go in by `receive_data`, replies come out of `next_replies` some at a time: a burst of small Treads can
 ask for gigabytes, and so the caller sends these before it asks for the next. Requests are answered in order,
-each before the next is looked at. That makes Tflush always Rflush (flush(5)): what it names is answered.
+each before the next is examined. That makes Tflush always Rflush (flush(5)): what it names is answered.
 
 Each handler checks in this order: the fid is known, its state allows it, the node works; only then the fid
 changes. No answer is remembered: every operation asks the node again, and what has ended is `Gone`.
@@ -173,7 +173,7 @@ class NinepSession:
                 logger.exception("a file that was opened is prepared")
 
     def close(self) -> None:
-        """Let go of everything: the connection has ended, or begins anew."""
+        """Release everything: the connection has ended, or begins anew."""
         fids = list(self.fids.values())
         self.fids.clear()
         for fid in fids:

@@ -247,7 +247,7 @@ class Connection(HTTPConnection):
         return True
 
     def _let_go(self) -> None:
-        """Let go of the response, finished or not."""
+        """Release the response, finished or not."""
         gateway, self._gateway = self._gateway, None
         if gateway is not None:
             gateway.close()
@@ -274,7 +274,7 @@ class Connection(HTTPConnection):
         self.server.loop.wake(self)
 
     def _is_there(self) -> bool:
-        """Tell whether the client has not closed its end."""
+        """Return whether the client has not closed its end."""
         looks = select.poll()
         looks.register(self.socket, select.POLLRDHUP)  # and what is always said: POLLHUP, POLLERR
         return not looks.poll(0)

@@ -55,11 +55,11 @@ class RequestBuffer:
         self._data += data
 
     def is_begun(self) -> bool:
-        """Tell whether there is something of a request; an empty line is nothing (section 2.2)."""
+        """Return whether there is something of a request; an empty line is nothing (section 2.2)."""
         return bytes(self._data[:3]) not in (b"", b"\r", b"\r\n")
 
     def is_whole(self) -> bool:
-        """Tell whether the next request is all there, or can be refused."""
+        """Return whether the next request is all there, or can be refused."""
         if self._outcome is None:
             try:
                 self._outcome = self._next()
@@ -94,7 +94,7 @@ class RequestBuffer:
         return self._head.target if self._head else b""
 
     def close(self) -> None:
-        """Let go of what is here."""
+        """Release what is here."""
         self._data.clear()
         self._begin()
 
@@ -212,7 +212,7 @@ class Chunks:
         return True
 
     def _is_last(self, line: bytes) -> bool:
-        """Tell whether a line behind the last chunk ends the body; else it is a trailer, and not kept."""
+        """Return whether a line behind the last chunk ends the body; else it is a trailer, and not kept."""
         if line == b"\r\n":
             return True
         self._trailers += 1

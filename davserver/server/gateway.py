@@ -103,7 +103,7 @@ class Gateway(Gateway_10):
         return False
 
     def close(self) -> None:
-        """Let go of the response, finished or not."""
+        """Release the response, finished or not."""
         response, self._response = self._response, None
         close: Callable[[], object] | None = getattr(response, "close", None)
         if close is not None:

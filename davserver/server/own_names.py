@@ -32,7 +32,7 @@ def contested_names(names: Iterable[str], held: Sequence[Address]) -> dict[str, 
 
 
 def has_address(host: str) -> bool:
-    """Tell whether this machine has the address *host*."""
+    """Return whether this machine has the address *host*."""
     try:
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as sock:
             sock.bind((host, 0))
