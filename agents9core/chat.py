@@ -4,10 +4,8 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import overload
 
-import xxhash
-
 from agents9core.errors import Denied, Gone, NotFound, TooLarge, Unavailable, Unreadable
-from agents9core.identity import LEAVES
+from agents9core.identity import LEAVES, version_of
 from agents9core.index import CAP, ChatIndex, MessageLocation
 from agents9core.node import Chat, Columns, File, Messages, Node, Reader, Row, Stat
 from agents9core.record import read_object
@@ -19,11 +17,6 @@ from agents9core.transcript import OpenSource, TranscriptSnapshot
 _TRANSCRIPT_LEAF = LEAVES - 1
 _DIGITS = 8
 _SLICE = 256
-
-
-def version_of(*values: object) -> int:
-    """Return a version that moves when one of *values* does."""
-    return int(xxhash.xxh3_64_intdigest(repr(values).encode("utf-8", "backslashreplace")))
 
 
 class ChatMessages(Messages):

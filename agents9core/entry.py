@@ -6,21 +6,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from agents9core.chat import ChatDirectory, TranscriptFile, version_of
+from agents9core.chat import ChatDirectory, TranscriptFile
 from agents9core.chat_markdown import MarkdownFile
 from agents9core.errors import Denied, Gone, NotFound, Unavailable
-from agents9core.facts import BY_NAME, LEAVES, Leaf, SessionFacts, line
+from agents9core.facts import BY_NAME, Leaf, SessionFacts, line
+from agents9core.identity import version_of
 from agents9core.node import Directory, File, Node, Reader, Row, Stat
 from agents9core.nodes import TextReader, listing_stat, present
-from agents9core.seat import ChatFormat, PinnedTranscript, SessionHandle
-from agents9core.session import Session
+from agents9core.seat import PinnedTranscript, SessionHandle
 from agents9core.transcript import TranscriptSnapshot
-
-AGENT = frozenset({leaf.name for leaf in LEAVES} | {"transcript", "chat", "chat.md", "agents", "threads"})
-THREAD = frozenset({"title", "cwd", "status", "transcript", "chat", "chat.md"})
-SUBAGENT = frozenset({"model", "transcript", "chat", "chat.md"})
-STORED = frozenset({"title", "cwd", "model", "started", "transcript", "chat", "chat.md", "agents"})
-"""What the directory of each kind of handle may have."""
 
 
 class FactFile(File):
@@ -180,40 +174,6 @@ _MEDIA_TYPES = {"transcript": TranscriptFile.media_type, "chat.md": MarkdownFile
 def _asks_transcript(name: str) -> bool:
     """Whether a member of a handle is made from its transcript."""
     return name in ("chat", "chat.md", "agents") or (name in BY_NAME and BY_NAME[name][1].in_transcript)
-
-
-class ChildHandle(SessionHandle):
-    """A thread or a subagent of another handle: one of the sessions that *find* gives, by name."""
-
-    def __init__(
-        self,
-        parent: SessionHandle,
-        kind: str,
-        name: str,
-        id_: str | None,
-        find: Callable[[], Mapping[str, Session]],
-        chat_format: ChatFormat | None,
-        shows: frozenset[str],
-    ) -> None:
-        """*kind*: the directory that it is listed in; *id_*: the session that its name stands for."""
-        self.context = parent.context
-        self.chat_format = chat_format
-        self.key = (*parent.key, kind, name, id_)
-        self.started_ns = parent.started_ns
-        self.shows = shows
-        self._parent = parent
-        self._name = name
-        self._id = id_
-        self._find = find
-
-    def has_ended(self) -> bool:
-        return self._parent.has_ended()
-
-    def session(self) -> Session:
-        session = self._find().get(self._name)
-        if session is None or session.id != self._id:
-            raise Gone(self._name)
-        return session
 
 
 class ChildrenDirectory(Directory):

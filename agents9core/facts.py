@@ -83,3 +83,16 @@ _SAFE = dict.fromkeys([*_CONTROLS, *_BIDI, *_SURROGATES], "\ufffd")
 def line(text: str) -> bytes:
     """Return a fact as one line: nothing in it can move a terminal's cursor or turn its text around."""
     return text[:_LONGEST_FACT].translate(_SAFE).encode() + b"\n"
+
+
+AGENT = frozenset({leaf.name for leaf in LEAVES} | {"transcript", "chat", "chat.md", "agents", "threads"})
+
+
+THREAD = frozenset({"title", "cwd", "status", "transcript", "chat", "chat.md"})
+
+
+SUBAGENT = frozenset({"model", "transcript", "chat", "chat.md"})
+
+
+STORED = frozenset({"title", "cwd", "model", "started", "transcript", "chat", "chat.md", "agents"})
+"""What the directory of each kind of handle may have."""

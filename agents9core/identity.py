@@ -8,6 +8,8 @@ also where PYTHONHASHSEED is set, and no module with a cryptographic one is load
 
 import os
 
+import xxhash
+
 LEAVES = 1 << 20
 """Leaves in a block: more than the messages an index holds, and room for a directory's own members."""
 _BLOCKS = (1 << 64) - LEAVES
@@ -35,3 +37,8 @@ class PathNumbers:
 def _hashes(secret: bytes, data: bytes) -> tuple[int, int]:
     """Return two hashes that know nothing of each other."""
     return hash(b"block" + secret + data), hash(b"owner" + secret + data)
+
+
+def version_of(*values: object) -> int:
+    """Return a version that moves when one of *values* does."""
+    return int(xxhash.xxh3_64_intdigest(repr(values).encode("utf-8", "backslashreplace")))

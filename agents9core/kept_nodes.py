@@ -2,9 +2,9 @@
 
 from contextlib import suppress
 
-from agents9core.chat import version_of
 from agents9core.entry import SessionDirectory
 from agents9core.errors import Gone, NotFound
+from agents9core.identity import version_of
 from agents9core.kept import StoredSessions
 from agents9core.node import Node, Row, Stat
 from agents9core.nodes import ScannedDirectory

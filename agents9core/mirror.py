@@ -13,9 +13,8 @@ from functools import cache
 from typing import NamedTuple
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-from agents9core.chat import version_of
 from agents9core.errors import Denied, Gone, NotFound, Unavailable
-from agents9core.identity import PathNumbers
+from agents9core.identity import PathNumbers, version_of
 from agents9core.node import Directory, File, Node, Reader, Row, Stat
 from agents9core.statx import FileStat
 from agents9core.store import Root

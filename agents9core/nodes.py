@@ -5,8 +5,8 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
-from agents9core.chat import version_of
 from agents9core.errors import Gone, NotFound
+from agents9core.identity import version_of
 from agents9core.node import Directory, File, Node, Reader, Row, Stat
 
 

@@ -392,3 +392,11 @@ def _remember(stamp: str, nanoseconds: int) -> None:
     _minutes[stamp[:17]] = nanoseconds - second - millisecond
     _seconds[stamp[17:20]] = second
     _milliseconds[stamp[20:]] = millisecond
+
+
+class ChatFormat(NamedTuple):
+    """How the transcripts of a harness are read."""
+
+    read: ChatDecoder
+    titles: tuple[str, ...] = ()
+    """The facts that may be the title, the best first."""

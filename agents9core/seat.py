@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from agents9core.errors import Gone, Malformed, NotFound, Unreadable
 from agents9core.identity import PathNumbers
-from agents9core.record import ChatDecoder
+from agents9core.record import ChatFormat
 from agents9core.remembered import Expiring
 from agents9core.session import Session
 from agents9core.transcript import Transcript, Transcripts, TranscriptSnapshot
@@ -28,14 +28,6 @@ files."""
 SUBAGENTS_SECONDS = 0.05
 """How long the subagents that were found serve: a listing of hundreds asks for each of them."""
 SUBAGENTS_KEPT = 64
-
-
-class ChatFormat(NamedTuple):
-    """How the transcripts of a harness are read."""
-
-    read: ChatDecoder
-    titles: tuple[str, ...] = ()
-    """The facts that may be the title, the best first."""
 
 
 class TreeContext:

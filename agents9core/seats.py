@@ -1,14 +1,15 @@
 """The handles of the tree: a process that is an agent, and a session in a store."""
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
-from agents9core.entry import AGENT, STORED, SUBAGENT, THREAD, ChildHandle
 from agents9core.errors import Gone
+from agents9core.facts import AGENT, STORED, SUBAGENT, THREAD
 from agents9core.harness import HARNESSES, Harness
 from agents9core.kept import StoredSessions
+from agents9core.record import ChatFormat
 from agents9core.resolver import Agent, Resolver
-from agents9core.seat import ChatFormat, Children, SessionHandle, TreeContext
+from agents9core.seat import Children, SessionHandle, TreeContext
 from agents9core.session import Session, side_chain
 from agents9core.transcript import TranscriptSnapshot
 
@@ -126,3 +127,37 @@ class StoredHandle(_HarnessHandle):
 
     def _subagents(self) -> Mapping[str, Session]:
         return self._stored.subagents(self._harness.name, self.session())
+
+
+class ChildHandle(SessionHandle):
+    """A thread or a subagent of another handle: one of the sessions that *find* gives, by name."""
+
+    def __init__(
+        self,
+        parent: SessionHandle,
+        kind: str,
+        name: str,
+        id_: str | None,
+        find: Callable[[], Mapping[str, Session]],
+        chat_format: ChatFormat | None,
+        shows: frozenset[str],
+    ) -> None:
+        """*kind*: the directory that it is listed in; *id_*: the session that its name stands for."""
+        self.context = parent.context
+        self.chat_format = chat_format
+        self.key = (*parent.key, kind, name, id_)
+        self.started_ns = parent.started_ns
+        self.shows = shows
+        self._parent = parent
+        self._name = name
+        self._id = id_
+        self._find = find
+
+    def has_ended(self) -> bool:
+        return self._parent.has_ended()
+
+    def session(self) -> Session:
+        session = self._find().get(self._name)
+        if session is None or session.id != self._id:
+            raise Gone(self._name)
+        return session

@@ -22,8 +22,7 @@ from agents9core.harness import (
     pi,
 )
 from agents9core.process import Process, ProcessTable
-from agents9core.record import ChatDecoder
-from agents9core.seat import ChatFormat
+from agents9core.record import ChatDecoder, ChatFormat
 from agents9core.session import Session, Source
 
 

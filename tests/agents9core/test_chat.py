@@ -15,7 +15,8 @@ from agents9core.chat import ChatDirectory, TranscriptFile
 from agents9core.errors import Gone, NotFound, TooLarge, Unavailable
 from agents9core.harness import claude_chat
 from agents9core.identity import PathNumbers
-from agents9core.seat import ChatFormat, PinnedTranscript, SessionHandle, TreeContext
+from agents9core.record import ChatFormat
+from agents9core.seat import PinnedTranscript, SessionHandle, TreeContext
 from agents9core.session import Session, Source
 from agents9core.store import Root
 from agents9core.transcript import Transcripts
