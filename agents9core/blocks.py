@@ -10,8 +10,8 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import msgspec
 from msgspec import Raw
 
+from agents9core.decoder import lenient_decoder
 from agents9core.jsontext import text_of
-from agents9core.lenient import lenient_decoder
 from agents9core.record import COPY, LITERAL, TEXT, Part
 
 ABSENT: Any = Raw(b"")

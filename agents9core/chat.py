@@ -4,11 +4,11 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import overload
 
+from agents9core.decoder import read_object
 from agents9core.errors import Denied, Gone, NotFound, TooLarge, Unavailable, Unreadable
 from agents9core.identity import LEAVES, version_of
 from agents9core.index import CAP, ChatIndex, MessageLocation
 from agents9core.node import Chat, Columns, File, Messages, Node, Reader, Row, Stat
-from agents9core.record import read_object
 from agents9core.render import Segment, make, render, segment_at
 from agents9core.seat import PinnedTranscript, SessionHandle
 from agents9core.statx import FileStat

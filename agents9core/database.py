@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from agents9core.errors import Denied, Malformed, NotFound, Unavailable
-from agents9core.lines import LONGEST
+from agents9core.limits import LONGEST
 from agents9core.statx import FileStat, statx
 from agents9core.store import Descriptor, Root
 

@@ -11,20 +11,12 @@ from typing import NamedTuple, TypeAlias, cast
 
 import msgspec
 
+from agents9core.decoder import ChatDecoder, find_records
 from agents9core.kinds import PROSE_KINDS, Kinds
 from agents9core.markdown import section_mark
-from agents9core.record import (
-    LITERAL,
-    NOTHING,
-    ChatDecoder,
-    Message,
-    Part,
-    Record,
-    Span,
-    find_records,
-    time_ns,
-)
+from agents9core.record import LITERAL, NOTHING, Message, Part, Record, Span
 from agents9core.render import Extent, Measure, Segment, cut, measure
+from agents9core.timestamps import time_ns
 
 CAP = 1 << 18
 """Messages an index holds; a chat with more is refused with TooLarge."""

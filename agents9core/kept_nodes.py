@@ -2,13 +2,13 @@
 
 from contextlib import suppress
 
+from agents9core.context import TreeContext
 from agents9core.entry import SessionDirectory
 from agents9core.errors import Gone, NotFound
 from agents9core.identity import version_of
 from agents9core.kept import StoredSessions
 from agents9core.node import Node, Row, Stat
 from agents9core.nodes import ScannedDirectory
-from agents9core.seat import TreeContext
 from agents9core.seats import StoredHandle
 from agents9core.session import Source
 from agents9core.store import NOT_THERE

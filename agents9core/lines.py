@@ -4,9 +4,6 @@ Fed the file in any cuts, it gives the same lines. An unfinished line waits for 
 never scanned twice; its bytes are not held. Pure.
 """
 
-LONGEST = 256 << 20
-"""A longer line is skipped, not read."""
-
 
 class LineScanner:
     """Splits on newline bytes alone."""

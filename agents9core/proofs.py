@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import chain
 
-from agents9core.harness import HARNESSES, Prover
+from agents9core.harness.base import Prover
 from agents9core.harness.programs import is_other
+from agents9core.harness.table import HARNESSES
 from agents9core.process import Process
 
 Homes = Callable[[str], Iterable[str]]

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import xxhash
 
+from agents9core.decoder import ChatDecoder
 from agents9core.errors import Gone, Malformed
 from agents9core.identity import PathNumbers
 from agents9core.index import CAP, ChatIndex
-from agents9core.lines import LONGEST
-from agents9core.record import ChatDecoder
+from agents9core.limits import LONGEST
 from agents9core.rows import FRAME_BITS, LARGEST_ID, Rows
 from agents9core.statx import FileStat
 from agents9core.transcript import OpenSource, Transcript

@@ -4,21 +4,17 @@ A node below an agent holds its handle and nothing else of it: each operation as
 recycled pid, a `/clear` or an ended process is noticed however old the node is.
 """
 
-import threading
 import time
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
 from typing import NamedTuple
 
+from agents9core.context import TreeContext
+from agents9core.decoder import ChatFormat
 from agents9core.errors import Gone, Malformed, NotFound, Unreadable
-from agents9core.identity import PathNumbers
-from agents9core.record import ChatFormat
-from agents9core.remembered import Expiring
 from agents9core.session import Session
-from agents9core.transcript import Transcript, Transcripts, TranscriptSnapshot
-from agents9core.watching import Watchers
+from agents9core.transcript import Transcript, TranscriptSnapshot
 
 MAX_REQUEST_SNAPSHOTS = 8
 """Snapshots that a request keeps open. It needs one; a listing of many agents must not hold all their
@@ -28,37 +24,6 @@ files."""
 SUBAGENTS_SECONDS = 0.05
 """How long the subagents that were found serve: a listing of hundreds asks for each of them."""
 SUBAGENTS_KEPT = 64
-
-
-class TreeContext:
-    """What every handle of one server shares."""
-
-    def __init__(self, numbers: PathNumbers, transcripts: Transcripts) -> None:
-        self.numbers = numbers
-        self.transcripts = transcripts
-        self.watchers = Watchers()
-        self.request = RequestSnapshots()
-        self.subagents: Expiring[tuple[object, ...], tuple[Session, Mapping[str, Session]]] = Expiring(
-            SUBAGENTS_SECONDS, SUBAGENTS_KEPT
-        )
-        """Of handles: the session that was asked for its subagents, and those."""
-
-    def one_request(self) -> AbstractContextManager[object]:
-        """Keep each snapshot until the end, and answer the next one to the same handle from it."""
-        return self.request
-
-
-class RequestSnapshots(threading.local):
-    """The request that a thread is answering."""
-
-    snapshots: dict[tuple[object, ...], TranscriptSnapshot] | None = None
-    """What it has opened; None: the thread is in no request."""
-
-    def __enter__(self) -> None:
-        self.snapshots = {}
-
-    def __exit__(self, *_: object) -> None:
-        self.snapshots = None
 
 
 class SessionHandle(ABC):

@@ -3,13 +3,15 @@
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 
+from agents9core.context import TreeContext
+from agents9core.decoder import ChatFormat
 from agents9core.errors import Gone
 from agents9core.facts import AGENT, STORED, SUBAGENT, THREAD
-from agents9core.harness import HARNESSES, Harness
+from agents9core.harness.base import Harness
+from agents9core.harness.table import HARNESSES
 from agents9core.kept import StoredSessions
-from agents9core.record import ChatFormat
 from agents9core.resolver import Agent, Resolver
-from agents9core.seat import Children, SessionHandle, TreeContext
+from agents9core.seat import Children, SessionHandle
 from agents9core.session import Session, side_chain
 from agents9core.transcript import TranscriptSnapshot
 

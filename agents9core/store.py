@@ -6,14 +6,11 @@ root (DESIGN section 3).
 """
 
 import errno
-import json
 import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
-
-import orjson
 
 from agents9core.errors import Denied, Gone, Malformed, NotFound, TreeError, Unavailable
 from agents9core.statx import FileStat, statx
@@ -187,35 +184,6 @@ def _listed(fd: int, parts: tuple[str, ...]) -> list[str]:
 def _refusal(error: OSError, parts: tuple[str, ...]) -> TreeError:
     """Return the tree's error for an error of the system."""
     return _REFUSED.get(error.errno, Unavailable)("/".join(parts))
-
-
-def parse_object(data: bytes, *, first: bool = False) -> dict[str, object] | None:
-    """Return the JSON object that *data* is, None where it is anything else. Bad UTF-8 becomes U+FFFD.
-
-    *first*: the object that it begins with, whatever comes after.
-    """
-    text = data.decode("utf-8", "replace").lstrip("\ufeff\0 \t\r\n")
-    try:
-        value = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        value = _parse_tolerantly(text, first)
-    return value if isinstance(value, dict) else None
-
-
-def _parse_tolerantly(text: str, first: bool) -> object:
-    """Parse what orjson refuses: lone surrogates, NaN, and what comes after an object; None for the rest."""
-    try:
-        return json.JSONDecoder().raw_decode(text)[0] if first else json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
-def text_of(record: dict[str, object], name: str) -> str | None:
-    """Return a field that is text and not empty; lone surrogates become U+FFFD."""
-    value = record.get(name)
-    if not isinstance(value, str) or not value:
-        return None
-    return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _say_refused(path: str) -> None:

@@ -23,13 +23,14 @@ from typing import NamedTuple
 
 import msgspec
 
+from agents9core.decoder import ChatDecoder
 from agents9core.errors import Gone, Malformed, NotFound, TooLarge, Unavailable
 from agents9core.frames import Frames
 from agents9core.identity import PathNumbers
 from agents9core.index import ChatIndex
 from agents9core.inflated import Inflated
-from agents9core.lines import LONGEST, LineScanner
-from agents9core.record import ChatDecoder
+from agents9core.limits import LONGEST
+from agents9core.lines import LineScanner
 from agents9core.rows import Rows, RowSource
 from agents9core.session import Session, Source
 from agents9core.standing import SnapshotCache

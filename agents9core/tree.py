@@ -27,9 +27,10 @@ from contextlib import AbstractContextManager
 from functools import partial
 
 from agents9core import __version__
+from agents9core.context import TreeContext
 from agents9core.entry import SessionDirectory
 from agents9core.errors import NotFound
-from agents9core.harness import HARNESSES
+from agents9core.harness.table import HARNESSES
 from agents9core.identity import PathNumbers
 from agents9core.kept import StoredSessions
 from agents9core.kept_nodes import StoredHarnessDirectory
@@ -37,7 +38,6 @@ from agents9core.mirror import MirrorDirectory, MirroredStore
 from agents9core.node import Directory, Node, Row
 from agents9core.nodes import FixedDirectory, ScannedDirectory, TextFile, present
 from agents9core.resolver import Agent, Resolver
-from agents9core.seat import TreeContext
 from agents9core.seats import AgentHandle
 from agents9core.skills import SkillsDirectory
 from agents9core.transcript import Transcripts

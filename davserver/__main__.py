@@ -19,7 +19,7 @@ from typing import TypeVar
 
 from agents9core import __version__
 from agents9core.errors import NotFound
-from agents9core.harness import HARNESSES
+from agents9core.harness.table import HARNESSES
 from agents9core.resolver import Resolver
 from agents9core.tree import build_tree
 from davserver.address import HTTP_DEFAULT, NINEP_DEFAULT, parse_listener, parse_tcp

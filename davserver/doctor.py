@@ -12,11 +12,11 @@ from os.path import join
 
 import orjson
 
+from agents9core.decoder import ChatDecoder
 from agents9core.errors import TreeError
 from agents9core.facts import line
-from agents9core.harness import HARNESSES
+from agents9core.harness.table import HARNESSES
 from agents9core.identity import PathNumbers
-from agents9core.record import ChatDecoder
 from agents9core.resolver import Examination, Resolver
 from agents9core.session import Session, Source
 from agents9core.transcript import Transcripts

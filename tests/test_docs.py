@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agents9core.facts import LEAVES
-from agents9core.harness import HARNESSES
+from agents9core.harness.table import HARNESSES
 from agents9core.tree import README as TREE_README
 
 TOP = Path(__file__).parent.parent

@@ -13,19 +13,17 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from agents9core.errors import Denied, TreeError
-from agents9core.harness import node
 from agents9core.harness.claude_agents import Subagents
 from agents9core.harness.claude_argv import ClaudeCommand, parse_argv
 from agents9core.harness.claude_kept import SESSION_ID, ClaudeHead, ClaudeHeadCache, is_session, stored_paths
 from agents9core.harness.claude_places import Places
-from agents9core.harness.programs import is_other, plain
+from agents9core.harness.claude_process import arguments_of
+from agents9core.jsonrecord import parse_object, text_of
 from agents9core.process import Process, ProcessTable
 from agents9core.remembered import LRU
 from agents9core.session import Session, Source
-from agents9core.store import NOT_THERE, Root, parse_object, text_of
+from agents9core.store import NOT_THERE, Root
 
-_PACKAGE = "@anthropic-ai/claude-code/"
-_INSTALLED = ("/claude/versions/", "/ccd-cli/")
 _NO_CONVERSATION = ("daemon", "daemon-worker")
 """What a record calls the processes that serve others."""
 _STATUS = ("idle", "busy", "waiting")
@@ -37,43 +35,9 @@ _LATEST_MS = 8_640_000_000_000_000
 """The last time that a JavaScript Date can be; ECMA-262 21.4.1.1."""
 
 
-def matches(process: Process) -> bool:
-    """Return whether a process is a Claude Code that holds a conversation, or may be given one.
-
-    Named by comm, argv[0] or its executable: `claude`, the version that is installed (2.1.332), or node.
-    """
-    argv = process.argv()
-    exe = process.exe() or ""
-    if not argv or is_other(argv[0]) or is_other(exe):
-        return False
-    names = (process.comm, argv[0], exe)
-    named = any(plain(name) == "claude" or _is_installed(name) for name in names)
-    return (named or _is_package_s(process, argv)) and parse_argv(arguments_of(argv)).holds != "no"
-
-
 def may_show(process: Process, home: Callable[[], str]) -> bool:
     """Return whether a process's home has a record of its pid."""
     return os.path.lexists(f"{home()}/sessions/{process.pid}.json")
-
-
-def arguments_of(argv: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the arguments of claude: without the program, or the interpreter and its script."""
-    rest = argv[1:]
-    return rest[node.script(rest) + 1 :] if argv and node.is_interpreter(argv[0]) else rest
-
-
-def _is_package_s(process: Process, argv: tuple[str, ...]) -> bool:
-    """Return whether node runs the package's script, by its own path or by that which a link leads to."""
-    if not node.is_interpreter(argv[0]):
-        return False
-    script = "".join(argv[1:][node.script(argv[1:]) :][:1])
-    if _PACKAGE in script or plain(script) != "claude":
-        return _PACKAGE in script
-    return _PACKAGE in os.path.realpath(os.path.join(process.cwd() or "/", script))
-
-
-def _is_installed(path: str) -> bool:
-    return any(place in f"/{path}" for place in _INSTALLED)
 
 
 class _Shape(NamedTuple):

@@ -10,9 +10,10 @@ import re
 import threading
 
 from agents9core.errors import TreeError
+from agents9core.jsonrecord import parse_object, text_of
 from agents9core.remembered import LRU
 from agents9core.session import Session, Source
-from agents9core.store import Root, parse_object, text_of
+from agents9core.store import Root
 
 _NAME = re.compile(r"agent-(?!acompact-)([0-9A-Za-z_-]{1,100})\.jsonl", re.ASCII)
 _FIRST_LINE_BYTES = 1 << 18

@@ -23,8 +23,9 @@ from agents9core.blocks import (
     copied,
     text_parts,
 )
+from agents9core.decoder import RecordDecoder
 from agents9core.jsontext import safe_cut, unescape
-from agents9core.record import CALL, NOTHING, RESULT, TEXT, Message, Part, Record, RecordDecoder
+from agents9core.record import CALL, NOTHING, RESULT, TEXT, Message, Part, Record
 
 TITLES = ("custom-title", "ai-title", "summary")
 """The facts that may be the title, the best first."""

@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from agents9core.lenient import lenient_decoder
-from agents9core.record import time_ns
+from agents9core.decoder import lenient_decoder
 from agents9core.remembered import LRU
 from agents9core.session import Source
 from agents9core.statx import FileStat
 from agents9core.store import Root, read_at
+from agents9core.timestamps import time_ns
 
 SESSION_ID = re.compile(r"[0-9A-Za-z_-]{1,128}", re.ASCII)
 _SUFFIX = ".jsonl"

@@ -11,18 +11,20 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from agents9core.choice import Key, OpenThreads, choose
 from agents9core.errors import TreeError
 from agents9core.harness.codex_agents import Families, subagents
 from agents9core.harness.codex_argv import CodexCommand, is_daemon, parse_argv, uses_daemon
 from agents9core.harness.codex_turns import Turns
 from agents9core.harness.names import ThreadNames
-from agents9core.harness.rollout import Rollout, Rollouts, born_ms, exists, parse_uuid
-from agents9core.harness.threads import Key, OpenThreads, Thread, Tui, assign, choose, why_none
+from agents9core.harness.rollout import Rollout, Rollouts, exists
+from agents9core.harness.threads import Thread, Tui, assign, why_none
 from agents9core.lock import Locks, read_locks
 from agents9core.process import OpenDescriptor, Process, ProcessTable, without_deleted
 from agents9core.remembered import LRU, TTLCache
 from agents9core.session import Session, Source
 from agents9core.store import Root
+from agents9core.uuid7 import born_ms, parse_uuid
 
 Siblings = Callable[[], Iterable[tuple[Process, str]]]
 """The codex processes of now, each with its home."""
@@ -205,7 +207,7 @@ class Codex:
                 home = self._homes[path] = Home(path)
             return home
 
-    def _chosen(self, home: Home, held: OpenThreads) -> Thread | None:
+    def _chosen(self, home: Home, held: OpenThreads[Thread]) -> Thread | None:
         """Return the thread that a process is in. When turns began is asked where it has several alone."""
         several = len(held.threads()) > 1
         by_fd, by_lock = (
@@ -219,7 +221,7 @@ class Codex:
         turn_ns = self._turns.last_ns(thread.rollout) if thread.rollout else 0
         return thread._replace(turn_ns=turn_ns, opened_ns=home.opened_ns(thread.id))
 
-    def _held(self, process: Process, home: Home, locks: Locks) -> OpenThreads:
+    def _held(self, process: Process, home: Home, locks: Locks) -> OpenThreads[Thread]:
         files = process.open_files()
         by_fd, others, steps = self._by_fd(files or (), home)
         if files is None:
@@ -350,7 +352,7 @@ def _locked(home: Home, id: str, made_ns: int) -> Thread | None:
     return Thread(id, "lock", stat.mtime_ns, rollout, header) if header.own else None
 
 
-def _sessions(home: Home, held: OpenThreads) -> tuple[Session, ...]:
+def _sessions(home: Home, held: OpenThreads[Thread]) -> tuple[Session, ...]:
     return tuple(_session(home, thread, thread.via) for _, thread in sorted(held.threads().items()))
 
 

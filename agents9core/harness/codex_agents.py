@@ -9,8 +9,9 @@ import re
 import time
 from collections.abc import Iterable
 
-from agents9core.harness.rollout import Rollout, RolloutHeader, Rollouts, born_ms, first_day
+from agents9core.harness.rollout import Rollout, RolloutHeader, Rollouts, first_day
 from agents9core.session import Session
+from agents9core.uuid7 import born_ms
 
 _ODD = re.compile("[^A-Za-z0-9_.-]")
 _LONGEST_NAME = 64

@@ -30,7 +30,8 @@ from agents9core.blocks import (
     has,
     text_parts,
 )
-from agents9core.record import CALL, LITERAL, NOTHING, RESULT, Message, Part, Record, RecordDecoder
+from agents9core.decoder import RecordDecoder
+from agents9core.record import CALL, LITERAL, NOTHING, RESULT, Message, Part, Record
 
 _TURNS: dict[str | None, str] = {
     "task_started": "busy",

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from agents9core.errors import TreeError
 from agents9core.harness.rollout import Rollout
-from agents9core.record import time_ns
+from agents9core.jsonrecord import parse_object, text_of
 from agents9core.remembered import LRU
-from agents9core.store import parse_object, text_of
+from agents9core.timestamps import time_ns
 
 _TURN = re.compile(rb'"type"\s*:\s*"(?:turn_context|task_started|turn_started)"')
 _EVENTS = ("task_started", "turn_started")

@@ -12,25 +12,20 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from agents9core.choice import OpenFileSession, OpenThreads, choose
 from agents9core.errors import TreeError
-from agents9core.harness import node
 from agents9core.harness.dsh_chat import VERSIONS
-from agents9core.harness.programs import plain
-from agents9core.harness.threads import OpenThreads, Thread, choose
+from agents9core.jsonrecord import parse_object, text_of
 from agents9core.lock import read_locks
 from agents9core.process import OpenDescriptor, Process, ProcessTable
 from agents9core.remembered import LRU
 from agents9core.session import Session, Source
 from agents9core.statx import FileStat
-from agents9core.store import Root, parse_object, text_of
+from agents9core.store import Root
 from agents9core.zst import inflate_head
 
 LOCK = "session.lock"
 _STORE = "sessions"
-_PACKAGE = "@deepseek-ai/dsh/lib/bin.js"
-_COMMS = ("node", "nodejs", "MainThread", "dsh")
-"""dsh gives itself no name; newer nodes call their first thread so."""
-_NO_SESSION = frozenset(("--version", "-v", "-V", "--help", "-h"))
 _TRANSCRIPT = r"session(?:\.v([0-9]{1,6}))?\.jsonl(\.zstd)?"
 _ESCAPE = "~([0-9A-F]{4})"
 _ID = "[0-9A-Za-z][0-9A-Za-z._~-]{0,254}"
@@ -39,17 +34,6 @@ _LATEST_MS = 1 << 42
 """Some time in 2109."""
 _SETTLED_NS = 80_000_000
 """A lock younger than this may be a subagent's, whose transcript comes a moment later."""
-
-
-def matches(process: Process) -> bool:
-    """Return whether a process is a dsh: node with the script `dsh`, or with the package's own."""
-    argv = process.argv() if plain(process.comm) in _COMMS else None
-    if not argv or not node.is_interpreter(argv[0]):
-        return False
-    script = node.script(argv[1:])
-    path, words = "".join(argv[1:][script : script + 1]), argv[1:][script + 1 :]
-    named = plain(path) == "dsh" or _PACKAGE in path
-    return named and not (words and words[0] in _NO_SESSION)
 
 
 class DshSessionPath(NamedTuple):
@@ -265,7 +249,7 @@ def parse_header(data: bytes) -> DshHeader | None:
 
 
 def _chosen(found: Mapping[str, Open]) -> Open | None:
-    threads = {path: Thread(path, one.via, one.written_ns) for path, one in found.items()}
+    threads = {path: OpenFileSession(path, one.via, one.written_ns) for path, one in found.items()}
     chosen = choose(OpenThreads(threads, {}, ()))
     return found[chosen] if chosen else None
 

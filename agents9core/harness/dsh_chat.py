@@ -23,8 +23,8 @@ from agents9core.blocks import (
     first_byte,
     text_parts,
 )
-from agents9core.lenient import lenient_decoder
-from agents9core.record import CALL, NOTHING, RESULT, Message, Part, Record, RecordDecoder
+from agents9core.decoder import RecordDecoder, lenient_decoder
+from agents9core.record import CALL, NOTHING, RESULT, Message, Part, Record
 
 VERSIONS = range(5)
 """The formats that are read."""

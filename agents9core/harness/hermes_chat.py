@@ -23,8 +23,8 @@ from agents9core.blocks import (
     first_byte,
     text_parts,
 )
-from agents9core.lenient import lenient_decoder
-from agents9core.record import CALL, COPY, NOTHING, RESULT, Message, Part, Record, RecordDecoder, Span
+from agents9core.decoder import RecordDecoder, lenient_decoder
+from agents9core.record import CALL, COPY, NOTHING, RESULT, Message, Part, Record, Span
 
 JSON = b"\0json:"
 """Begins a content that is a list of parts."""

@@ -7,9 +7,10 @@ import os
 import threading
 
 from agents9core.errors import TreeError
-from agents9core.harness.rollout import parse_uuid
+from agents9core.jsonrecord import parse_object, text_of
 from agents9core.statx import FileStat
-from agents9core.store import Root, parse_object, text_of
+from agents9core.store import Root
+from agents9core.uuid7 import parse_uuid
 
 
 class ThreadNames:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from agents9core.choice import Key, OpenFileSession, OpenThreads, choose
 from agents9core.errors import TreeError
 from agents9core.harness import node
 from agents9core.harness.omp_agents import subagents
@@ -21,7 +22,6 @@ from agents9core.harness.omp_store import (
     TOP,
     OmpStore,
     OmpTranscript,
-    homes_of,
     is_file,
     locate,
     main_of,
@@ -30,9 +30,7 @@ from agents9core.harness.omp_store import (
 )
 from agents9core.harness.omp_stored import StoredSessions
 from agents9core.harness.omp_terminal import Note, read_note, terminal_of
-from agents9core.harness.programs import plain
 from agents9core.harness.sharing import Wish, assign_files
-from agents9core.harness.threads import Key, OpenThreads, Thread, choose
 from agents9core.process import OpenDescriptor, Process, ProcessTable, without_deleted
 from agents9core.session import Session
 
@@ -40,35 +38,8 @@ Siblings = Callable[[], Iterable[tuple[Process, str]]]
 """The omp processes of now, each with its home."""
 SHARED_SECONDS = 0.04
 """How long one scan of all omp processes serves each of them: a listing of many is one scan."""
-_HELPER = "__omp_"
-_RELAY = "browser-relay"
-_NO_SESSION = frozenset((
-    "auth-broker", "auth-gateway", "agents", "bench", "completions", "__complete", "compress", "config",
-    "dry-balance", "gc", "grep", "gallery", "git", "grievances", "images", "if-bench", "install", "models",
-    "plugin", "ps", "say", "share", "setup", "shell", "read", "render", "ssh", "stats", "update", "usage",
-    "tiny-models", "token", "ttsr", "worktree", "search", "--version", "-v", "--help", "-h",
-))  # fmt: skip
-"""First words of a command line that start no agent."""
 _SLACK_NS = 2_000_000_000
 """How far a start and a file's time may be apart: the boot time is known to a second."""
-
-
-def matches(process: Process) -> bool:
-    """Return whether a process is an omp with a session: no worker of one, no relay, no tool."""
-    argv = process.argv() if plain(process.comm) == "omp" else None
-    if not argv:
-        return False
-    arguments = _arguments(argv)
-    return not (
-        any(argument.startswith(_HELPER) or argument == _RELAY for argument in arguments)
-        or (arguments and arguments[0] in _NO_SESSION)
-    )
-
-
-def homes(process: Process, home: str) -> tuple[str, ...]:
-    """Return the directories that a process keeps its files in."""
-    profile = _profile(_arguments(process.argv() or ()))
-    return homes_of(process.environ() or {}, profile, home, process.cwd())
 
 
 def _arguments(argv: tuple[str, ...]) -> tuple[str, ...]:
@@ -203,7 +174,7 @@ class Omp:
 
     def _chosen(self, seen: _Seen) -> OmpTranscript | None:
         """Return which of the transcripts that it holds open a process is in: codex's rule."""
-        threads = {path: Thread(path, "fd", written) for path, (_, written) in seen.held.items()}
+        threads = {path: OpenFileSession(path, "fd", written) for path, (_, written) in seen.held.items()}
         chosen = choose(OpenThreads(threads, {}, ()))
         return seen.held[chosen][0] if chosen else None
 

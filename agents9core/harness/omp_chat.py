@@ -29,8 +29,8 @@ from agents9core.blocks import (
     has,
     text_parts,
 )
-from agents9core.lenient import lenient_decoder
-from agents9core.record import CALL, LITERAL, NOTHING, RESULT, Message, Part, Record, RecordDecoder
+from agents9core.decoder import RecordDecoder, lenient_decoder
+from agents9core.record import CALL, LITERAL, NOTHING, RESULT, Message, Part, Record
 
 TITLES = ("session_name",)
 """The facts that may be the title of a pi session. omp's stands in its slot."""

@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from agents9core.errors import TreeError
-from agents9core.record import time_ns
+from agents9core.jsonrecord import parse_object, text_of
 from agents9core.remembered import LRU
 from agents9core.statx import FileStat
-from agents9core.store import Root, parse_object, text_of
+from agents9core.store import Root
+from agents9core.timestamps import time_ns
 
 SUFFIX = ".jsonl"
 STORES = (("agent", "sessions"), ("sessions",))

@@ -11,9 +11,9 @@ from agents9core.harness.omp_store import (
     is_file,
     stored_transcripts,
 )
-from agents9core.harness.rollout import born_ms, parse_uuid
 from agents9core.remembered import TTLCache
 from agents9core.session import Session, Source
+from agents9core.uuid7 import born_ms, parse_uuid
 
 _MOST_HEADS = 100
 

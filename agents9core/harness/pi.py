@@ -11,13 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from agents9core.choice import Key
 from agents9core.errors import TreeError
 from agents9core.harness import node
 from agents9core.harness.omp_store import SUFFIX, OmpTranscript, dashed
 from agents9core.harness.omp_stored import StoredSessions
 from agents9core.harness.programs import plain
 from agents9core.harness.sharing import Wish
-from agents9core.harness.threads import Key
 from agents9core.process import Process, ProcessTable
 from agents9core.session import Session
 from agents9core.store import Root

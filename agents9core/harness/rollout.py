@@ -14,16 +14,17 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from agents9core.errors import TooLarge, TreeError
-from agents9core.record import time_ns
+from agents9core.jsonrecord import parse_object, text_of
 from agents9core.remembered import LRU
 from agents9core.session import Source
 from agents9core.statx import FileStat
-from agents9core.store import NOT_THERE, Root, parse_object, read_at, text_of
+from agents9core.store import NOT_THERE, Root, read_at
+from agents9core.timestamps import time_ns
+from agents9core.uuid7 import UUID, born_ms, parse_uuid
 from agents9core.zst import inflate_line
 
 STORES = ("sessions", "archived_sessions")
 DEEPEST_CHAIN = 64
-UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _WHEN = "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}"
 _NAME = rf"rollout-({_WHEN})-({UUID})(?:_({UUID}))?\.jsonl(\.zst)?"
 _FIRST_LINE_BYTES = 16 << 20
@@ -82,17 +83,6 @@ class RolloutHeader(NamedTuple):
     """What codex calls the subagent."""
     started_ns: int = 0
     """When the thread began; 0: not stated."""
-
-
-def parse_uuid(value: object) -> str | None:
-    """Return an id in the one spelling that file names have, None where it is no UUID."""
-    found = re.fullmatch(UUID, value.lower()) if isinstance(value, str) else None
-    return found[0] if found else None
-
-
-def born_ms(uuid: str) -> int | None:
-    """Return the time in a UUIDv7, in milliseconds since 1970; None for other versions. RFC 9562."""
-    return int(uuid[:8] + uuid[9:13], 16) if uuid[14] == "7" else None
 
 
 def parse_name(root: Root, path: tuple[str, ...]) -> Rollout | None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from agents9core.harness.threads import Key
+from agents9core.choice import Key
 
 
 class Wish(NamedTuple):

@@ -10,14 +10,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from agents9core.harness.rollout import Rollout, RolloutHeader, born_ms
-
-Key = tuple[int, int]
-"""(pid, start): a process for as long as it lives."""
+from agents9core.choice import Key
+from agents9core.harness.rollout import Rollout, RolloutHeader
+from agents9core.uuid7 import born_ms
 
 _TUI_ORIGINATOR = "codex-tui"
-_AT_ONCE_NS = 1_000_000_000
-"""Threads that were opened so close together were opened by a program, not by a person who changed over."""
 
 
 class Thread(NamedTuple):
@@ -36,37 +33,14 @@ class Thread(NamedTuple):
     """When the last turn began in it; 0: none did, or that is not asked."""
 
     @property
+    def has_file(self) -> bool:
+        """Whether its rollout is there already."""
+        return self.rollout is not None
+
+    @property
     def touched_ns(self) -> int:
         """When a person last came to it."""
         return max(self.opened_ns, self.turn_ns)
-
-
-class OpenThreads(NamedTuple):
-    """What a process has open."""
-
-    by_fd: Mapping[str, Thread]
-    by_lock: Mapping[str, Thread]
-    steps: tuple[str, ...]
-
-    def threads(self) -> dict[str, Thread]:
-        """Return all of them by id; what an open file says goes before what a lock says."""
-        return {**self.by_lock, **self.by_fd}
-
-
-def choose(held: OpenThreads) -> str | None:
-    """Return the thread that a process is in. Pure.
-
-    Of several the one that a person came to last: in which the last turn began, or that was opened after
-    that. What is locked and has a file, which is not open, gives way to what is.
-    """
-    unwritten = [thread for thread in held.by_lock.values() if thread.rollout is None]
-    fresh = [thread for thread in unwritten if thread.id not in held.by_fd]
-    threads = [*held.by_fd.values(), *fresh] if held.by_fd else list(held.by_lock.values())
-    if not threads:
-        return None
-    last_ns = max(thread.touched_ns for thread in threads)
-    latest = [thread for thread in threads if thread.touched_ns > last_ns - _AT_ONCE_NS]
-    return max(latest, key=lambda one: (one.turn_ns, one.opened_ns, one.written_ns, one.id)).id
 
 
 class Tui(NamedTuple):

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import orjson
 
+from agents9core.decoder import ChatDecoder
 from agents9core.harness import claude_chat, codex_chat
 from agents9core.identity import PathNumbers
-from agents9core.record import ChatDecoder
 from agents9core.session import Session, Source
 from agents9core.store import Root
 from agents9core.transcript import Transcripts

@@ -4,9 +4,9 @@ import json
 
 from msgspec.structs import replace
 
+from agents9core.decoder import ChatDecoder, read_object
 from agents9core.index import ChatIndex
 from agents9core.markdown import PROSE
-from agents9core.record import ChatDecoder, read_object
 from agents9core.render import cut, make, measure, render
 
 

@@ -12,11 +12,12 @@ from agents9core import index as index_module
 from agents9core import render as render_module
 from agents9core import standing as standing_module
 from agents9core.chat import ChatDirectory, TranscriptFile
+from agents9core.context import TreeContext
+from agents9core.decoder import ChatFormat
 from agents9core.errors import Gone, NotFound, TooLarge, Unavailable
 from agents9core.harness import claude_chat
 from agents9core.identity import PathNumbers
-from agents9core.record import ChatFormat
-from agents9core.seat import PinnedTranscript, SessionHandle, TreeContext
+from agents9core.seat import PinnedTranscript, SessionHandle
 from agents9core.session import Session, Source
 from agents9core.store import Root
 from agents9core.transcript import Transcripts

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agents9core.errors import Gone, NotFound
-from agents9core.harness import claude, claude_places
+from agents9core.harness import claude, claude_places, claude_process
 from agents9core.process import ProcessTable
 from agents9core.resolver import Resolver
 from agents9core.store import Root
@@ -88,7 +88,7 @@ def transcripts(session):
 )
 def test_a_session_is_recognised(proc, comm, argv, exe):
     proc.put(5, comm, argv, exe=exe)
-    assert claude.matches(ProcessTable(str(proc.root)).read_own(5))
+    assert claude_process.matches(ProcessTable(str(proc.root)).read_own(5))
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_session_is_recognised(proc, comm, argv, exe):
 )
 def test_another_process_is_not(proc, comm, argv, exe):
     proc.put(5, comm, argv, exe=exe)
-    assert not claude.matches(ProcessTable(str(proc.root)).read_own(5))
+    assert not claude_process.matches(ProcessTable(str(proc.root)).read_own(5))
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_node_is_one_by_what_its_script_leads_to(proc, tmp_path, target, owned):
     (tmp_path / "bin" / "claude").symlink_to(f"../{target}")
     for argv in (["node", str(tmp_path / "bin/claude")], ["node", "--no-warnings", "bin/claude", "-p"]):
         proc.put(5, "MainThread", argv, exe="/usr/bin/node", cwd=str(tmp_path))
-        assert claude.matches(ProcessTable(str(proc.root)).read_own(5)) == owned
+        assert claude_process.matches(ProcessTable(str(proc.root)).read_own(5)) == owned
 
 
 @pytest.mark.parametrize(

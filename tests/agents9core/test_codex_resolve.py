@@ -11,14 +11,16 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agents9core.choice import OpenThreads, choose
 from agents9core.errors import Malformed, NotFound, TooLarge
 from agents9core.harness import codex, codex_argv
 from agents9core.harness import rollout as rollout_module
 from agents9core.harness.names import ThreadNames
-from agents9core.harness.rollout import born_ms, parse_header, parse_uuid
-from agents9core.harness.threads import OpenThreads, Thread, choose
+from agents9core.harness.rollout import parse_header
+from agents9core.harness.threads import Thread
 from agents9core.process import ProcessTable
 from agents9core.resolver import Resolver
+from agents9core.uuid7 import born_ms, parse_uuid
 from agents9core.zst import LARGEST, inflate
 
 from .fakeproc import started_ms

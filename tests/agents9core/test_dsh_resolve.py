@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents9core.errors import Unreadable
-from agents9core.harness import dsh
+from agents9core.harness import dsh_process
 from agents9core.harness.dsh import parse_header, place_at
 from agents9core.process import OpenDescriptor, ProcessTable
 from agents9core.resolver import Resolver
@@ -73,7 +73,7 @@ def files(session):
 )
 def test_an_agent_is_recognised(proc, comm, argv):
     proc.put(5, comm, argv)
-    assert dsh.matches(ProcessTable(str(proc.root)).read_own(5))
+    assert dsh_process.matches(ProcessTable(str(proc.root)).read_own(5))
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_an_agent_is_recognised(proc, comm, argv):
 )
 def test_another_process_is_not(proc, comm, argv):
     proc.put(5, comm, argv)
-    assert not dsh.matches(ProcessTable(str(proc.root)).read_own(5))
+    assert not dsh_process.matches(ProcessTable(str(proc.root)).read_own(5))
 
 
 # fd

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from agents9core.harness import hermes
+from agents9core.harness import hermes_process
 from agents9core.process import ProcessTable
 from agents9core.resolver import Resolver
 from agents9core.tree import build_tree
@@ -88,7 +88,7 @@ def entry(id_=A, pid=901, **more):
 )
 def test_an_agent_is_recognised(proc, comm, argv, exe):
     proc.put(5, comm, argv, exe=exe)
-    assert hermes.matches(ProcessTable(str(proc.root)).read_own(5))
+    assert hermes_process.matches(ProcessTable(str(proc.root)).read_own(5))
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_an_agent_is_recognised(proc, comm, argv, exe):
 )
 def test_another_process_is_not(proc, comm, argv, exe):
     proc.put(5, comm, argv, exe=exe)
-    assert not hermes.matches(ProcessTable(str(proc.root)).read_own(5))
+    assert not hermes_process.matches(ProcessTable(str(proc.root)).read_own(5))
 
 
 # registry

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents9core.errors import NotFound
-from agents9core.harness import omp, omp_store
+from agents9core.harness import omp, omp_process, omp_store
 from agents9core.harness.omp_store import directory_names, parse_head
 from agents9core.harness.sharing import Wish, assign_files
 from agents9core.process import OpenDescriptor, ProcessTable
@@ -97,7 +97,7 @@ def files(session):
 )
 def test_an_agent_is_recognised(proc, argv):
     proc.put(5, "omp", argv)
-    assert omp.matches(ProcessTable(str(proc.root)).read_own(5))
+    assert omp_process.matches(ProcessTable(str(proc.root)).read_own(5))
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_an_agent_is_recognised(proc, argv):
 )
 def test_another_process_is_not(proc, comm, argv):
     proc.put(5, comm, argv)
-    assert not omp.matches(ProcessTable(str(proc.root)).read_own(5))
+    assert not omp_process.matches(ProcessTable(str(proc.root)).read_own(5))
 
 
 # fd

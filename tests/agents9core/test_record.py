@@ -9,18 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from agents9core.record import (
-    COPY,
-    LITERAL,
-    TEXT,
-    Message,
-    Part,
-    Record,
-    find_part,
-    find_records,
-    read_object,
-    time_ns,
-)
+from agents9core.decoder import find_records, read_object
+from agents9core.record import COPY, LITERAL, TEXT, Message, Part, Record, find_part
+from agents9core.timestamps import time_ns
 
 BOM = b"\xef\xbb\xbf"
 

@@ -13,7 +13,8 @@ import pytest
 from agents9core import process as process_module
 from agents9core import resolver as resolver_module
 from agents9core.errors import Gone, NotFound
-from agents9core.harness import HARNESSES, claude, codex
+from agents9core.harness import claude, codex
+from agents9core.harness.table import HARNESSES
 from agents9core.resolver import Agent, Resolver
 
 from .fakeproc import BTIME

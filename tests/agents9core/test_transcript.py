@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents9core import index as index_module
-from agents9core import lines as lines_module
+from agents9core import limits
 from agents9core import standing as standing_module
 from agents9core import transcript as transcript_module
+from agents9core.decoder import read_object
 from agents9core.errors import Denied, Gone, Malformed, NotFound, Unavailable
 from agents9core.harness import claude_chat, codex_chat, omp_chat
 from agents9core.identity import PathNumbers
-from agents9core.record import read_object
 from agents9core.render import make, measure, render
 from agents9core.resolver import REUSE_SECONDS
 from agents9core.session import Session, Source
@@ -226,7 +226,7 @@ def test_a_line_as_long_as_the_cap_is_read(scene, monkeypatch):
 
 
 def test_the_cap_is_256_mebibytes():
-    assert lines_module.LONGEST == 256 << 20
+    assert limits.LONGEST == 256 << 20
 
 
 def test_a_file_of_nuls_has_no_messages(scene):
