@@ -13,7 +13,7 @@ from itertools import chain
 from agents9core.harness.base import Prover
 from agents9core.harness.programs import is_other
 from agents9core.harness.table import HARNESSES
-from agents9core.process import Process
+from agents9core.routes.process import Process
 
 Homes = Callable[[str], Iterable[str]]
 """The homes of a harness that are known."""

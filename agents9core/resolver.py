@@ -19,12 +19,12 @@ from itertools import chain
 from operator import attrgetter
 from typing import NamedTuple
 
+from agents9core.caches import LRU
 from agents9core.errors import Gone, NotFound, TreeError
 from agents9core.harness.base import Finder, Harness, Prover
 from agents9core.harness.table import HARNESSES
-from agents9core.process import Process, ProcessTable
 from agents9core.proofs import Proofs
-from agents9core.remembered import LRU
+from agents9core.routes.process import Process, ProcessTable
 from agents9core.session import Session
 
 REUSE_SECONDS = 0.05

@@ -1,12 +1,12 @@
-"""The resolver's answer for one agent: which session it is in and where its transcript lies.
+"""One answer of the resolver: which session an agent is in, and the files of its transcript.
 
-Pure data. A `Session` is one answer; the next look may give another (`/clear`, `/resume`, `/new`).
+Pure data. The next answer may be another session (`/clear`, `/resume`, `/new`).
 """
 
 from typing import NamedTuple
 
-from agents9core.rows import RowSource
-from agents9core.store import Root
+from agents9core.files.root import Root
+from agents9core.files.rows import RowSource
 
 
 class Source(NamedTuple):
@@ -21,12 +21,13 @@ class Source(NamedTuple):
 
     @property
     def compressed(self) -> bool:
-        """Whether the file must be inflated first (`agents9core.zst`); its *limit* counts inflated bytes."""
+        """Whether the file must be inflated first (`agents9core.files.zstd`); its *limit* counts inflated
+        bytes."""
         return self.path[-1].endswith(".zst")
 
     @property
     def framed(self) -> bool:
-        """Whether the file grows by compressed frames (`agents9core.frames`)."""
+        """Whether the file grows by compressed frames (`agents9core.chat.frames`)."""
         return self.path[-1].endswith(".zstd")
 
 

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from agents9core.resolver import Resolver
-from agents9core.tree import build_tree
+from agents9core.tree.top import build_tree
 from bench.world import World, chat
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from agents9core.resolver import Resolver
-from agents9core.tree import build_tree
+from agents9core.tree.top import build_tree
 from bench import client9p, web
 from bench.rows.index import index, reader_of
 from bench.setting import Bench
@@ -16,7 +16,7 @@ from bench.world import chat, timed
 from davserver.app import App
 from davserver.http.environ import PEER_ADMITTED
 from davserver.ninep.session import NinepSession
-from davserver.ninep.shape import Owner
+from davserver.ninep.stat import Owner
 
 _CHAT = chat("codex", 7)
 _LINES = 22

@@ -1,7 +1,7 @@
 """The command line.
 
 main
-  serve   Resolver → build_tree → `davserver.serve`: both front ends until a signal comes
+  serve   Resolver → build_tree → `davserver.commands.serve`: both front ends until a signal comes
   ps      walks the same tree as any client and prints what its fact files say
   doctor  asks the Resolver for what each route of an agent's routes saw, and reads its transcript
   passwd  changes a password file, which `serve` reads for HTTP clients that it cannot know otherwise
@@ -21,10 +21,10 @@ from agents9core import __version__
 from agents9core.errors import NotFound
 from agents9core.harness.table import HARNESSES
 from agents9core.resolver import Resolver
-from agents9core.tree import build_tree
+from agents9core.tree.top import build_tree
 from davserver.address import HTTP_DEFAULT, NINEP_DEFAULT, parse_listener, parse_tcp
+from davserver.config_error import ConfigError
 from davserver.log import log_to_stderr
-from davserver.unfit import ConfigError
 
 T = TypeVar("T")
 
@@ -151,13 +151,13 @@ def _resolver(options: argparse.Namespace) -> Resolver:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    from davserver.serve import serve
+    from davserver.commands.serve import serve
 
     return serve(options, build_tree(_resolver(options)), _write)
 
 
 def _ps(options: argparse.Namespace) -> int:
-    from davserver.ps import agents_of, as_json, as_table
+    from davserver.commands.ps import agents_of, as_json, as_table
 
     agents = agents_of(build_tree(_resolver(options)))
     if options.json:
@@ -169,7 +169,7 @@ def _ps(options: argparse.Namespace) -> int:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from davserver.doctor import Doctor, as_json, as_text
+    from davserver.commands.doctor import Doctor, as_json, as_text
 
     doctor = Doctor(_resolver(options))
     try:

@@ -8,7 +8,7 @@ That server then says who may read; WsgiDAV's own request handlers answer.
 """
 
 from agents9core.resolver import Resolver
-from agents9core.tree import build_tree
+from agents9core.tree.top import build_tree
 from davserver.provider import TreeProvider
 
 

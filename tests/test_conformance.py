@@ -4,14 +4,14 @@ import json
 import threading
 import time
 
-from agents9core.kept_nodes import StoredHarnessDirectory
 from agents9core.memory import MemoryChat, MemoryDirectory, MemoryFile
 from agents9core.resolver import Resolver
-from agents9core.tree import HarnessDirectory, build_tree
-from tests.agents9core.fakeproc import FakeProc
-from tests.agents9core.fakestore import OmpHome, uuid7
-from tests.conformance import check_growing_tree, check_tree, seen_by_nodes
+from agents9core.tree.sessions_dir import StoredHarnessDirectory
+from agents9core.tree.top import HarnessDirectory, build_tree
 from tests.e2e.machine import Machine, claude_line
+from tests.support.conformance import check_growing_tree, check_tree, seen_by_nodes
+from tests.support.fakeproc import FakeProc
+from tests.support.fakestore import OmpHome, uuid7
 
 NS = 1_000_000_000
 

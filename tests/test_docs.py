@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from agents9core.facts import LEAVES
 from agents9core.harness.table import HARNESSES
-from agents9core.tree import README as TREE_README
+from agents9core.tree.facts import LEAVES
+from agents9core.tree.top import README as TREE_README
 
 TOP = Path(__file__).parent.parent
 README = (TOP / "README.md").read_text()

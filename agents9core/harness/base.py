@@ -6,8 +6,8 @@ Which processes are its, where its files are, which session each is in.
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from agents9core.decoder import ChatDecoder, ChatFormat
-from agents9core.process import Process, ProcessTable
+from agents9core.chat.decoder import ChatDecoder, ChatFormat
+from agents9core.routes.process import Process, ProcessTable
 from agents9core.session import Session, Source
 
 

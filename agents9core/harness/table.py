@@ -1,26 +1,24 @@
 """The harnesses, by name. A new one is a package and a row here."""
 
-from agents9core.decoder import ChatFormat
-from agents9core.harness import (
-    claude,
-    claude_chat,
-    claude_process,
-    codex,
-    codex_argv,
-    codex_chat,
-    dsh,
-    dsh_chat,
-    dsh_process,
-    hermes,
-    hermes_chat,
-    hermes_process,
-    omp,
-    omp_chat,
-    omp_process,
-    omp_store,
-    pi,
-)
+from agents9core.chat.decoder import ChatFormat
 from agents9core.harness.base import Harness
+from agents9core.harness.claude import chat as claude_chat
+from agents9core.harness.claude import finder as claude_finder
+from agents9core.harness.claude import process as claude_process
+from agents9core.harness.codex import chat as codex_chat
+from agents9core.harness.codex import finder as codex_finder
+from agents9core.harness.codex import process as codex_process
+from agents9core.harness.dsh import chat as dsh_chat
+from agents9core.harness.dsh import finder as dsh_finder
+from agents9core.harness.dsh import process as dsh_process
+from agents9core.harness.hermes import chat as hermes_chat
+from agents9core.harness.hermes import finder as hermes_finder
+from agents9core.harness.hermes import process as hermes_process
+from agents9core.harness.omp import chat as omp_chat
+from agents9core.harness.omp import finder as omp_finder
+from agents9core.harness.omp import process as omp_process
+from agents9core.harness.omp import store as omp_store
+from agents9core.harness.pi import finder as pi_finder
 
 HARNESSES: dict[str, Harness] = {
     harness.name: harness
@@ -30,8 +28,8 @@ HARNESSES: dict[str, Harness] = {
             "CLAUDE_CONFIG_DIR",
             ".claude",
             claude_process.matches,
-            claude.Claude,
-            may_show=claude.may_show,
+            claude_finder.Claude,
+            may_show=claude_finder.may_show,
             chat_format=ChatFormat(claude_chat.read, claude_chat.TITLES),
             subagent_format=ChatFormat(claude_chat.read_subagent),
             side_chain=claude_chat.SideChain,
@@ -42,10 +40,10 @@ HARNESSES: dict[str, Harness] = {
             "codex",
             "CODEX_HOME",
             ".codex",
-            codex_argv.matches,
-            codex.Codex,
-            writes_below=codex.writes_below,
-            may_show=codex.may_show,
+            codex_process.matches,
+            codex_finder.Codex,
+            writes_below=codex_finder.writes_below,
+            may_show=codex_finder.may_show,
             chat_format=ChatFormat(codex_chat.read),
             subagent_format=ChatFormat(codex_chat.read),
             stores=(("sessions",), ("archived_sessions",)),
@@ -56,7 +54,7 @@ HARNESSES: dict[str, Harness] = {
             None,
             ".omp",
             omp_process.matches,
-            omp.Omp,
+            omp_finder.Omp,
             chat_format=ChatFormat(omp_chat.read),
             subagent_format=ChatFormat(omp_chat.read),
             stores=omp_store.STORES,
@@ -67,19 +65,19 @@ HARNESSES: dict[str, Harness] = {
             "pi",
             None,
             ".pi",
-            pi.owns,
-            pi.Pi,
+            pi_finder.owns,
+            pi_finder.Pi,
             chat_format=ChatFormat(omp_chat.read, omp_chat.TITLES),
             stores=omp_store.STORES,
             skills=(("agent", "skills"), ("skills",)),
-            homes=pi.homes,
+            homes=pi_finder.homes,
         ),
         Harness(
             "dsh",
             "DSH_HOME",
             ".dsh",
             dsh_process.matches,
-            dsh.Dsh,
+            dsh_finder.Dsh,
             chat_format=ChatFormat(dsh_chat.read, dsh_chat.TITLES),
             stores=(("sessions",),),
             skills=(("skills",),),
@@ -89,7 +87,7 @@ HARNESSES: dict[str, Harness] = {
             "HERMES_HOME",
             ".hermes",
             hermes_process.matches,
-            hermes.Hermes,
+            hermes_finder.Hermes,
             chat_format=ChatFormat(hermes_chat.read),
             subagent_format=ChatFormat(hermes_chat.read),
             skills=(("skills",),),

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import orjson
 
-from agents9core.decoder import ChatDecoder
-from agents9core.harness import claude_chat, codex_chat
+from agents9core.chat.decoder import ChatDecoder
+from agents9core.chat.transcript import Transcripts
+from agents9core.files.root import Root
+from agents9core.harness.claude import chat as claude_chat
+from agents9core.harness.codex import chat as codex_chat
 from agents9core.identity import PathNumbers
 from agents9core.session import Session, Source
-from agents9core.store import Root
-from agents9core.transcript import Transcripts
 from bench import web
 from bench.setting import Bench
 from bench.table import at_most, at_most_times

@@ -1,8 +1,8 @@
-"""How many connections they may hold who are not known as ones that may read.
+"""How many connections clients may hold that have not authenticated. Used from several threads.
 
-A descriptor is taken before anybody can be refused, or asked for a password. Without a limit another user
-of the machine could take them all and wait; with one for all of them together he could keep out a third
-user who has a password. So each has a limit, by what is known of it. Used from several threads.
+A descriptor is taken before a client can be refused or asked for a password. Without a limit another user of
+the machine could take them all; one limit for all would let one client keep out another who has a password.
+So each uid or network has its own.
 """
 
 import threading

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Mapping
 
 from davserver.auth.passwords import Hash, check_name, check_password, parse_file
-from davserver.unfit import ConfigError
+from davserver.config_error import ConfigError
 
 logger = logging.getLogger("agents9")
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from agents9core.errors import TreeError
 from davserver.ninep import messages as m
-from davserver.ninep import shape
+from davserver.ninep import stat
 from davserver.ninep.errors import ProtocolError
 from davserver.ninep.wire import NinepMessage
 
@@ -56,7 +56,7 @@ class Dialect(NamedTuple):
     """The messages that a client may send."""
     error: Callable[[int, TreeError], NinepMessage]
     """(tag, error): the reply that says so."""
-    stat_record: shape.StatRecord
+    stat_record: stat.StatRecord
     """What Tstat and the Tread of a directory give."""
     blank_stat: bytes
     """The Twstat that asks for no change."""
@@ -78,8 +78,8 @@ PLAIN = Dialect(
     version="9P2000",
     requests=(*_SHARED, m.Tauth, m.Tattach, *_STATS, m.Tcreate),
     error=_rerror,
-    stat_record=shape.stat_record,
-    blank_stat=shape.BLANK_STAT,
+    stat_record=stat.stat_record,
+    blank_stat=stat.BLANK_STAT,
     walks_from_open=False,
     tread_reads_directories=True,
 )
@@ -87,8 +87,8 @@ UNIX = PLAIN._replace(
     version="9P2000.u",
     requests=(*_SHARED, m.TauthU, m.TattachU, *_STATS, m.TcreateU),
     error=_rerror_u,
-    stat_record=shape.stat_record_u,
-    blank_stat=shape.BLANK_STAT_U,
+    stat_record=stat.stat_record_u,
+    blank_stat=stat.BLANK_STAT_U,
 )
 LINUX = UNIX._replace(
     version="9P2000.L",

@@ -6,7 +6,7 @@ are shared: a clone has the place of its fid, and a walk adds one place a name.
 
 from agents9core.errors import NotADirectory
 from agents9core.node import Directory, File, Node, Reader, Stat
-from davserver.ninep.listing import Listing
+from davserver.ninep.dirlist import Listing
 
 
 class WalkedNode:

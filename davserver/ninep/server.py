@@ -35,7 +35,7 @@ from pathlib import Path
 from agents9core.node import Directory
 from davserver.ninep.errors import WireError
 from davserver.ninep.session import NinepSession
-from davserver.ninep.shape import Owner
+from davserver.ninep.stat import Owner
 from davserver.ninep.wire import NinepMessage, describe
 
 MAX_CONNECTIONS = 64

@@ -16,8 +16,10 @@ from typing import Any
 from agents9core.errors import IsADirectory, NotADirectory, ReadOnly, TreeError
 from agents9core.node import Directory
 from davserver.ninep import dialect as dialects
-from davserver.ninep import limits, quick, shape
+from davserver.ninep import fastpath, limits
 from davserver.ninep import messages as m
+from davserver.ninep import stat as shape
+from davserver.ninep.dirlist import Listing
 from davserver.ninep.errors import (
     AlreadyOpen,
     BadUseOfFid,
@@ -32,7 +34,6 @@ from davserver.ninep.errors import (
     WireError,
 )
 from davserver.ninep.fid import Fid, WalkedNode
-from davserver.ninep.listing import Listing
 from davserver.ninep.wire import CODECS, HEADER_BYTES, SIZE, Buffer, NinepMessage, encode
 
 OREAD, OEXEC, OTRUNC, ORCLOSE = 0, 3, 0x10, 0x40
@@ -96,7 +97,7 @@ class NinepSession:
         arrived = len(buffer) - start
         if not arrived:
             return b""
-        if HEADER_BYTES <= arrived <= quick.LONGEST and SIZE.unpack_from(buffer, start)[0] == arrived:
+        if HEADER_BYTES <= arrived <= fastpath.LONGEST and SIZE.unpack_from(buffer, start)[0] == arrived:
             alone = self._answer_quickly(buffer, start, arrived)
             if alone is not None:
                 return alone
@@ -138,7 +139,7 @@ class NinepSession:
             raise WireError(f"a message of {size} bytes where {HEADER_BYTES} to {self.msize} may be")
         if arrived < size:
             return None
-        if size <= quick.LONGEST and (reply := self._answer_quickly(buffer, start, size)) is not None:
+        if size <= fastpath.LONGEST and (reply := self._answer_quickly(buffer, start, size)) is not None:
             return reply
         end = self._at = start + size
         request = self._requests.get(buffer[start + 4])
@@ -192,7 +193,7 @@ class NinepSession:
     def _use(self, dialect: dialects.Dialect) -> None:
         self._dialect = dialect
         self._requests = REQUESTS[dialect.version]
-        self._quick = {} if self._trace else quick.ANSWERS[dialect.version]
+        self._quick = {} if self._trace else fastpath.ANSWERS[dialect.version]
 
     def _version(self, message: m.Tversion) -> NinepMessage:
         if message.msize < limits.MIN_MSIZE:

@@ -21,7 +21,7 @@ from typing import NoReturn
 
 from cheroot.ssl import Adapter
 
-from davserver.unfit import ConfigError
+from davserver.config_error import ConfigError
 
 RECORD_BYTES = 16384
 """What one record of TLS holds. A send that could not finish is tried again with the same bytes at its

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import settings
 
 from agents9core import resolver as resolver_module
-from agents9core import seat
-from agents9core.harness import claude_places
+from agents9core.harness.claude import places
 from agents9core.resolver import Resolver
-from tests.agents9core.fakeproc import FakeProc
+from agents9core.tree import handle
+from tests.support.fakeproc import FakeProc
 
 settings.register_profile("core", deadline=None)
 settings.load_profile("core")
@@ -25,8 +25,8 @@ def every_look_is_fresh(monkeypatch, request):
     """
     monkeypatch.setattr(resolver_module, "REUSE_SECONDS", -1)
     monkeypatch.setattr(resolver_module, "_SCAN_SHARE", 0)
-    monkeypatch.setattr(claude_places, "LOOK_SECONDS", -1)
-    monkeypatch.setattr(seat, "SUBAGENTS_SECONDS", -1)
+    monkeypatch.setattr(places, "LOOK_SECONDS", -1)
+    monkeypatch.setattr(handle, "SUBAGENTS_SECONDS", -1)
     if "counts_looks" in request.fixturenames:
         return
     real = Resolver.session

@@ -5,8 +5,8 @@ from hypothesis import given as drawn
 from hypothesis import strategies as st
 
 from agents9core import identity as identity_module
+from agents9core.chat.index import CAP
 from agents9core.identity import LEAVES, PathNumbers
-from agents9core.index import CAP
 
 KEYS = st.tuples(st.sampled_from(["a", "b"]), st.integers(0, 3) | st.none() | st.tuples(st.integers(0, 3)))
 

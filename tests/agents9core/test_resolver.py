@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from agents9core import process as process_module
 from agents9core import resolver as resolver_module
 from agents9core.errors import Gone, NotFound
-from agents9core.harness import claude, codex
+from agents9core.harness.claude import finder as claude_finder
+from agents9core.harness.codex import finder as codex_finder
 from agents9core.harness.table import HARNESSES
 from agents9core.resolver import Agent, Resolver
-
-from .fakeproc import BTIME
-from .fakestore import SUBAGENT, CodexHome, claude_record, claude_transcript, uuid7
+from agents9core.routes import process as process_module
+from tests.support.fakeproc import BTIME
+from tests.support.fakestore import SUBAGENT, CodexHome, claude_record, claude_transcript, uuid7
 
 A, B = uuid7(1_795_000_100_000, 1), uuid7(1_795_000_200_000, 2)
 ID = "79f8e585-4259-4a7e-a277-afb256243c22"
@@ -30,7 +30,7 @@ ENVIRON = {"CODEX_HOME": "/nowhere"}
 def fresh(monkeypatch):
     monkeypatch.setattr(resolver_module, "REUSE_SECONDS", -1)
     monkeypatch.setattr(resolver_module, "_SCAN_SHARE", 0)
-    monkeypatch.setattr(codex, "SHARED_SECONDS", -1)
+    monkeypatch.setattr(codex_finder, "SHARED_SECONDS", -1)
 
 
 def pids(resolver, harness):
@@ -46,13 +46,13 @@ def test_a_whole_table(proc, tmp_path, resolver):
     store = CodexHome(tmp_path / "codexhome")
     own, child = store.rollout(A, source="cli", cwd="/srv/demo"), store.rollout(B, **SUBAGENT)
     environ = {"HOME": str(user), "PATH": "/usr/bin"}
-    claude = "/home/u/.local/share/claude/versions/2.1.332"
+    claude_finder = "/home/u/.local/share/claude/versions/2.1.332"
 
     def put(pid, comm, argv, **more):
         proc.put(pid, comm, argv, start=pid * 10, cwd="/srv/demo", **{"environ": environ, **more})
 
-    put(601, "claude", ["claude"], exe=claude)
-    put(602, "2.1.332", ["claude", "--resume"], exe=claude)
+    put(601, "claude", ["claude"], exe=claude_finder)
+    put(602, "2.1.332", ["claude", "--resume"], exe=claude_finder)
     put(
         603,
         "node",
@@ -324,14 +324,14 @@ def test_a_fault_of_a_finder_costs_its_agent_only(proc, tmp_path, monkeypatch, c
     for pid in (601, 602):
         proc.put(pid, "claude", ["claude"], environ={"HOME": str(tmp_path)}, cwd="/srv/demo")
     resolver = Resolver(str(proc.root))
-    resolve = claude.Claude.resolve
+    resolve = claude_finder.Claude.resolve
 
     def fails_for_one(self, process, *rest):
         if process.pid == 601:
             raise ZeroDivisionError
         return resolve(self, process, *rest)
 
-    monkeypatch.setattr(claude.Claude, "resolve", fails_for_one)
+    monkeypatch.setattr(claude_finder.Claude, "resolve", fails_for_one)
     assert [agent.pid for agent in resolver.agents("claude")] == [601, 602]
     assert resolver.session(resolver.agent("claude", 601)).via == "none"
     assert "claude/601 cannot be resolved" in caplog.text

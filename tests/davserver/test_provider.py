@@ -21,13 +21,13 @@ from wsgidav.wsgidav_app import WsgiDAVApp
 
 from agents9core.memory import MemoryDirectory, MemoryFile
 from agents9core.resolver import Resolver
-from agents9core.tree import build_tree
+from agents9core.tree.top import build_tree
 from davserver.app import App
 from davserver.http.environ import PEER_ADMITTED
 from davserver.provider import TreeProvider
-from tests.conformance import Seen, check_tree, seen_by_http, seen_by_nodes
 from tests.davserver.conftest import MTIME_NS, TEXT
 from tests.e2e.machine import Machine
+from tests.support.conformance import Seen, check_tree, seen_by_http, seen_by_nodes
 
 TOP = Path(__file__).parent.parent.parent
 _DAV = "{DAV:}"

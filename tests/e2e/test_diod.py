@@ -6,7 +6,7 @@ import pytest
 
 from agents9core.memory import MemoryDirectory, MemoryFile
 from davserver.ninep.server import NinepServer
-from davserver.ninep.shape import Owner
+from davserver.ninep.stat import Owner
 
 pytestmark = pytest.mark.e2e
 

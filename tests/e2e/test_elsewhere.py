@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from davserver.auth.passwords import Cost, Hash
-from tests.davserver.test_tls import make_certificate
+from tests.davserver.server.test_tls import make_certificate
 from tests.e2e.machine import Machine
 
 pytestmark = pytest.mark.e2e

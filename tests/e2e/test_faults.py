@@ -14,9 +14,9 @@ import urllib.request
 
 import pytest
 
-from agents9core import statx as statx_module
+from agents9core.files import statx as statx_module
 from agents9core.resolver import Resolver
-from agents9core.tree import build_tree
+from agents9core.tree.top import build_tree
 from davserver.app import App
 from davserver.auth.peer_credentials import Peers
 from davserver.ninep.dialect import DIALECTS

@@ -9,7 +9,7 @@ import pytest
 
 from agents9core.memory import MemoryChat, MemoryDirectory, MemoryFile
 from davserver.ninep.server import NinepServer
-from davserver.ninep.shape import Owner
+from davserver.ninep.stat import Owner
 
 from .kernel9p import Guest, Outcome, start_guest
 

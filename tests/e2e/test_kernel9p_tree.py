@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from agents9core.resolver import Resolver
-from agents9core.tree import build_tree
-from tests.conformance import Seen, seen_by_nodes
+from agents9core.tree.top import build_tree
 from tests.e2e.fuse import within
 from tests.e2e.kernel9p import HOST, PORT, Guest, start_guest
 from tests.e2e.machine import SESSION, Machine, served
+from tests.support.conformance import Seen, seen_by_nodes
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 

@@ -10,7 +10,7 @@ from agents9core.memory import MemoryChat, MemoryDirectory, MemoryFile
 from davserver.ninep import messages as m
 from davserver.ninep.dialect import DIALECTS
 from davserver.ninep.session import NinepSession
-from davserver.ninep.shape import Owner
+from davserver.ninep.stat import Owner
 from davserver.ninep.wire import CODECS, decode, encode
 
 OWNER = Owner(1000, 100, "glenda", "sys")

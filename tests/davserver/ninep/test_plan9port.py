@@ -7,7 +7,7 @@ import pytest
 
 from agents9core.memory import MemoryChat, MemoryDirectory, MemoryFile
 from davserver.ninep.server import NinepServer
-from davserver.ninep.shape import Owner
+from davserver.ninep.stat import Owner
 
 MTIME_NS = 1_764_430_802_000_000_000
 

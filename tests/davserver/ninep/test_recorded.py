@@ -12,7 +12,7 @@ import pytest
 
 from agents9core.memory import MemoryChat, MemoryDirectory, MemoryFile
 from davserver.ninep.session import NinepSession
-from davserver.ninep.shape import Owner
+from davserver.ninep.stat import Owner
 
 DATA = Path(__file__).parent.parent.parent / "data" / "ninep"
 MTIME_NS = 1_764_430_802_000_000_000

@@ -15,7 +15,7 @@ from davserver.ninep import messages as m
 from davserver.ninep.errors import WireError
 from davserver.ninep.limits import MAX_FIDS, MAX_MSIZE, MIN_MSIZE
 from davserver.ninep.session import NinepSession
-from davserver.ninep.shape import BLANK_STAT, BLANK_STAT_U
+from davserver.ninep.stat import BLANK_STAT, BLANK_STAT_U
 from davserver.ninep.wire import decode, encode
 
 from .conftest import MTIME_NS, OWNER, Talk, dirents

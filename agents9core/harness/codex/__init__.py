@@ -1,0 +1,1 @@
+"""codex: its processes, the routes to their threads, its store, its rollouts."""

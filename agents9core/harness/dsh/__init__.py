@@ -1,0 +1,1 @@
+"""dsh (DeepSeek Harness): its processes, the routes to their sessions, its store."""

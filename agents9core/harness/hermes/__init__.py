@@ -1,0 +1,1 @@
+"""hermes: its processes, and the route to their sessions."""

@@ -1,0 +1,1 @@
+"""omp (oh-my-pi): its processes, the routes to their sessions, its store."""

@@ -1,0 +1,1 @@
+"""pi: its processes, the routes to their sessions, its store."""

@@ -1,0 +1,1 @@
+"""The commands of `agents9`, a module each."""
