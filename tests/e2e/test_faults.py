@@ -23,6 +23,7 @@ from davserver.ninep.dialect import DIALECTS
 from davserver.server.http_server import HttpServer
 from tests.davserver.ninep.conftest import Refused, Talk
 from tests.e2e.machine import Machine
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.e2e
 
@@ -158,13 +159,6 @@ def doors(tmp_path, monkeypatch, door_of):
     made = Doors(tmp_path, monkeypatch, door_of)
     assert made.all_well()
     return made
-
-
-def eventually(holds):
-    until = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < until
-        time.sleep(0.02)
 
 
 NUMBERS = [errno.EIO, errno.EMFILE, errno.ENOMEM]

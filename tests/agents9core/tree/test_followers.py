@@ -14,6 +14,7 @@ from agents9core.memory import MemoryChat
 from agents9core.session import Session, Source
 from agents9core.tree import followers
 from agents9core.tree.followers import Watchers
+from tests.support.waiting import eventually
 
 
 class Wakes:
@@ -37,13 +38,6 @@ class Wakes:
         with self._condition:
             assert self._condition.wait_for(lambda: self.count > before, seconds)
         return time.monotonic() - started
-
-
-def eventually(is_so):
-    until = time.monotonic() + 20
-    while not is_so():
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 @pytest.fixture(autouse=True)

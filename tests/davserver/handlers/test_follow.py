@@ -14,17 +14,11 @@ from davserver.handlers import follow
 from davserver.server.http_server import HttpServer
 from davserver.server.loop import THREADS
 from tests.davserver.conftest import Client
+from tests.support.waiting import eventually
 
 CHAT = "/active/claude/7/chat/"
 WAIT = CHAT + "?after=4&wait=60"
 """The chat has the messages 0 to 4."""
-
-
-def eventually(is_so, seconds=20):
-    until = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 def ask(client, target=WAIT, accept="application/json", **headers):

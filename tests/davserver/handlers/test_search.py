@@ -13,6 +13,7 @@ from agents9core.memory import MemoryChat, MemoryFile, MemoryReader
 from davserver.handlers import search
 from davserver.handlers.search import TextSearch
 from davserver.server.loop import THREADS
+from tests.support.waiting import eventually
 
 CHAT = "/active/claude/7/chat/"
 
@@ -21,13 +22,6 @@ def found(client, text, more="", chat=CHAT):
     reply = client.get(f"{chat}?q={urllib.parse.quote(text)}{more}", Accept="application/json")
     assert reply.status == 200
     return [row["id"] for row in json.loads(reply.body)]
-
-
-def eventually(is_so):
-    until = time.monotonic() + 20
-    while not is_so():
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 # -- in pieces

@@ -17,6 +17,7 @@ from davserver.ninep import messages as m
 from davserver.ninep import server as server_module
 from davserver.ninep.server import MAX_CONNECTIONS, NinepServer
 from davserver.ninep.wire import decode, encode
+from tests.support.waiting import eventually
 
 from .conftest import MTIME_NS, OWNER
 
@@ -89,13 +90,6 @@ def address(front_end):
     return bound
 
 
-def wait_until(condition):
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-
-
 def test_tcp_gives_the_port_that_was_free(front_end):
     server = front_end()
     host, port = server.listen_tcp("127.0.0.1", 0)
@@ -166,7 +160,7 @@ def test_what_is_no_9p_is_logged_with_its_peer_and_closed(address, connect, capl
     client = connect(address)
     client.send(b"GET / HTTP/1.1\r\n\r\n")
     assert client.ended()
-    wait_until(lambda: caplog.records)
+    eventually(lambda: caplog.records)
     assert f"127.0.0.1:{client.sock.getsockname()[1]}: not 9P" in caplog.text
     caplog.clear()
     connect(address).greet()
@@ -177,7 +171,7 @@ def test_what_was_asked_before_the_rubbish_is_answered(address, connect, caplog)
     client.send(VERSION + b"\0\0\0\0")
     assert decode(m.Rversion, client.frame())
     assert client.ended()
-    wait_until(lambda: caplog.records)
+    eventually(lambda: caplog.records)
     caplog.clear()
 
 
@@ -186,7 +180,7 @@ def test_one_connection_too_many_is_closed(address, connect, caplog):
     for client in clients:
         client.greet()
     assert connect(address).ended()
-    wait_until(lambda: caplog.records)
+    eventually(lambda: caplog.records)
     assert "no room for another connection" in caplog.text
     caplog.clear()
     clients[0].send(encode(m.Tclunk(1, 0)))
@@ -201,7 +195,7 @@ def test_room_is_made_when_a_client_leaves(front_end, connect, monkeypatch):
     client = connect(address)
     client.greet()
     client.sock.close()
-    wait_until(lambda: server.connection_count == 0)
+    eventually(lambda: server.connection_count == 0)
     connect(address).greet()
 
 
@@ -266,7 +260,7 @@ def test_admission_that_fails_is_no_admission(front_end, connect, caplog):
     address = server.listen_tcp("127.0.0.1", 0)
     server.start()
     assert connect(address).ended()
-    wait_until(lambda: "no netlink here" in caplog.text)
+    eventually(lambda: "no netlink here" in caplog.text)
     caplog.clear()
 
 
@@ -314,7 +308,7 @@ def test_stop_ends_connections_within_a_second(front_end, connect, state):
     started = time.monotonic()
     server.stop()
     assert time.monotonic() - started < 1
-    wait_until(lambda: server.connection_count == 0)
+    eventually(lambda: server.connection_count == 0)
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(address, timeout=5)
 
@@ -363,7 +357,7 @@ def test_a_client_that_resets_is_no_warning(front_end, connect):
     client.greet()
     client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     client.sock.close()
-    wait_until(lambda: server.connection_count == 0)
+    eventually(lambda: server.connection_count == 0)
 
 
 def test_a_system_without_descriptors_left_is_said_and_waited_for(front_end, caplog, monkeypatch):

@@ -12,6 +12,7 @@ import pytest
 
 from davserver.server import loop as loop_module
 from davserver.server.loop import BEGIN_IN_A_ROW, LONG_OF_ONE_TOPIC, THREADS, Cause, Loop, Next, Rest
+from tests.support.waiting import eventually
 
 FOR_EVER = float("inf")
 
@@ -93,13 +94,6 @@ def loop():
 
 def pausing(guest):
     return guest(select.EPOLLRDHUP, wakes=True)
-
-
-def eventually(is_so):
-    until = time.monotonic() + 20
-    while not is_so():
-        assert time.monotonic() < until
-        time.sleep(0.005)
 
 
 # -- rests

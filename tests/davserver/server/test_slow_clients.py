@@ -15,6 +15,7 @@ from davserver.auth.peer_credentials import Peers
 from davserver.server.connection import Outbox
 from davserver.server.http_server import HttpServer
 from davserver.server.loop import THREADS
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.usefixtures("client")
 
@@ -50,13 +51,6 @@ class WatchedReader(MemoryReader):
 def long(tree):
     tree.add(file := Watched("long", LONG))
     return file
-
-
-def eventually(is_so, seconds=20):
-    until = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 def stalled(another):

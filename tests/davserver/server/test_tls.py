@@ -19,6 +19,7 @@ from davserver.auth.password_file import ConfigError
 from davserver.auth.peer_credentials import Peers
 from davserver.server.http_server import ACCEPT_PAUSE_SECONDS, HttpServer
 from davserver.server.tls import TlsAdapter, TlsSocket
+from tests.support.waiting import eventually
 
 LONG = bytes(range(256)) * 20_000
 GET = b"GET /version HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -74,13 +75,6 @@ def ask(sock, request=GET):
     response = http.client.HTTPResponse(sock)
     response.begin()
     return response.read()
-
-
-def eventually(is_so, seconds=20):
-    until = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 def test_curl_that_trusts_the_certificate_is_answered(front_end, files):
