@@ -1,12 +1,12 @@
 // The agents that run: by directory, those that wait for somebody first.
 
 import { ageOf, keepAgesTrue, showAge } from "./ages.js";
-import { element, sayShort } from "./elements.js";
-import { repeat } from "./live.js";
+import { element, setShortText } from "./elements.js";
+import { repeat } from "./polling.js";
 import { addSessions } from "./sessions.js";
 import { code, failurePanel, loading, panel, paragraph, showState } from "./states.js";
 import { Facts, list, orNothing } from "./tree.js";
-import { count, number } from "./words.js";
+import { count, number } from "./format.js";
 
 const EVERY_MS = 2500;
 const FACTS = ["title", "name", "cwd", "status", "waitingfor", "model"];
@@ -163,12 +163,12 @@ class Card {
   show(agent) {
     const { status, waitingfor } = agent;
     this.element.dataset.status = status || "unknown";
-    sayShort(this.status, status === "waiting" ? `waits for you${waitingfor ? `: ${waitingfor}` : ""}` : status || "–");
-    sayShort(this.title, agent.title || agent.name || `${agent.harness} ${agent.pid}`);
+    setShortText(this.status, status === "waiting" ? `waits for you${waitingfor ? `: ${waitingfor}` : ""}` : status || "–");
+    setShortText(this.title, agent.title || agent.name || `${agent.harness} ${agent.pid}`);
     this.title.href = agent.chat?.href ?? agent.href;
     const name = agent.title && agent.name ? ` · ${agent.name}` : "";
-    sayShort(this.who, `${agent.harness} ${agent.pid}${name}`);
-    sayShort(this.model, agent.model);
+    setShortText(this.who, `${agent.harness} ${agent.pid}${name}`);
+    setShortText(this.model, agent.model);
     showAge(this.age, agent.chat?.mtime);
     const seen = JSON.stringify(agent.within);
     if (seen !== this.seen) this.within.replaceChildren(...agent.within.flatMap(rowsWithin));
@@ -180,8 +180,8 @@ function rowsWithin({ name, href, all, newest }) {
   const rows = newest.map((one) => {
     const title = element("a", { href: one.chat?.href ?? one.href });
     const model = element("span", { class: "model" });
-    sayShort(title, one.title || one.name || one.pid);
-    sayShort(model, one.model);
+    setShortText(title, one.title || one.name || one.pid);
+    setShortText(model, one.model);
     return element("li", {}, element("span", { class: "sort" }, WITHIN[name]), title, model, ageOf(one.chat?.mtime));
   });
   const left = all - newest.length;

@@ -1,7 +1,7 @@
 // How long ago something was, kept true.
 
-import { element, say } from "./elements.js";
-import { age, whole } from "./words.js";
+import { element, setText } from "./elements.js";
+import { age, whole } from "./format.js";
 
 const EVERY_MS = 5000;
 
@@ -17,11 +17,11 @@ export function showAge(time, when) {
   if (!when) return;
   time.dateTime = when;
   time.title = whole(when);
-  say(time, age(when));
+  setText(time, age(when));
 }
 
 export function keepAgesTrue() {
   setInterval(() => {
-    for (const time of document.querySelectorAll("time.age[datetime]")) say(time, age(time.dateTime));
+    for (const time of document.querySelectorAll("time.age[datetime]")) setText(time, age(time.dateTime));
   }, EVERY_MS);
 }

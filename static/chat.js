@@ -5,18 +5,18 @@
 
 import { addressOf, addressOfMessage, asked } from "./address.js";
 import { Cursor } from "./cursor.js";
-import { say } from "./elements.js";
+import { setText } from "./elements.js";
 import { follow } from "./follow.js";
 import { endedWords, frame, showFilter } from "./frame.js";
-import { obey } from "./keys.js";
+import { bindKeys } from "./keys.js";
 import { estimate } from "./message.js";
-import { Reading } from "./reading.js";
+import { Loader } from "./loader.js";
 import { ScrollList } from "./scroll.js";
 import { SHOWS, Selection } from "./selection.js";
 import { link, panel, paragraph, showState } from "./states.js";
 import { Texts } from "./texts.js";
 import { ask, list, names, orNothing } from "./tree.js";
-import { count, number } from "./words.js";
+import { count, number } from "./format.js";
 
 const TYPED_MS = 350;
 const STOOD_MS = 250;
@@ -35,10 +35,10 @@ export class Chat {
   constructor(path, main, bar) {
     this.path = path;
     this.parts = frame(main, bar, path);
-    this.reading = new Reading(this.texts, (act) => this.list.change(act));
+    this.loader = new Loader(this.texts, (act) => this.list.change(act));
     this.list = new ScrollList(this.parts.messages, {
       make: (id, row) => this.#article(id, row),
-      drop: (id) => this.reading.drop(id),
+      drop: (id) => this.loader.drop(id),
       estimate: (id) => estimate(this.rows[id]),
       scrolled: () => this.#scrolled(),
       top: () => document.querySelector("header").offsetHeight,
@@ -47,7 +47,7 @@ export class Chat {
     history.scrollRestoration = "manual";
     addEventListener("popstate", () => this.#goWhereTheAddressSays());
     for (const leaving of ["pagehide", "click"]) addEventListener(leaving, () => this.#remember(), { capture: true });
-    this.#listen(obey(this.#bindings()));
+    this.#listen(bindKeys(this.#bindings()));
   }
 
   /** Show what the first listing has, and follow. */
@@ -77,7 +77,7 @@ export class Chat {
   reset(transcript) {
     this.transcript = transcript;
     this.rows = [];
-    this.reading.forget();
+    this.loader.forget();
     this.#asked.target = this.cursor.id = null;
     this.#readSession();
     this.#select();
@@ -127,7 +127,7 @@ export class Chat {
     this.#selection = selection;
     this.#startAt = at;
     this.#news = 0;
-    this.reading.q = q;
+    this.loader.q = q;
     this.list.show([], at);
     await this.#extend(0);
   }
@@ -138,7 +138,7 @@ export class Chat {
       await selection.extend(from);
     } catch (error) {
       if (error.status === undefined) throw error;
-      if (selection === this.#selection) say(this.parts.counted, `The server said: ${error.message}`);
+      if (selection === this.#selection) setText(this.parts.counted, `The server said: ${error.message}`);
     }
   }
 
@@ -156,8 +156,8 @@ export class Chat {
     const isEmpty = !selection.ids.length && !selection.isLooking;
     this.parts.empty.replaceChildren(...(isEmpty ? [this.#emptyPanel()] : []));
     const all = count(this.rows.length, "message");
-    say(this.parts.counted, selection.words || (selection.isAll ? all : `${number(selection.ids.length)} of ${all}`));
-    this.reading.mark();
+    setText(this.parts.counted, selection.words || (selection.isAll ? all : `${number(selection.ids.length)} of ${all}`));
+    this.loader.mark();
   }
 
   #emptyPanel() {
@@ -172,7 +172,7 @@ export class Chat {
 
   #article(id, row) {
     const before = row ? this.rows[this.list.ids[row - 1]] : null;
-    const made = this.reading.show(this.rows[id], before, { path: this.path, row, of: this.list.ids.length });
+    const made = this.loader.show(this.rows[id], before, { path: this.path, row, of: this.list.ids.length });
     if (id === this.#asked.target) pointAt(made);
     return made;
   }
@@ -181,8 +181,8 @@ export class Chat {
     if (!this.list) return;
     if (this.list.isEndSeen) this.#news = 0;
     this.parts.news.hidden = this.list.isEndSeen;
-    say(this.parts.newsWords, this.#news ? `${number(this.#news)} new` : "End");
-    say(this.parts.newsSpoken, this.#news ? `${count(this.#news, "new message")} below` : "");
+    setText(this.parts.newsWords, this.#news ? `${number(this.#news)} new` : "End");
+    setText(this.parts.newsSpoken, this.#news ? `${count(this.#news, "new message")} below` : "");
     this.#timers.stood ??= setTimeout(() => this.#remember(), STOOD_MS);
   }
 
@@ -200,8 +200,8 @@ export class Chat {
   }
 
   #note(words) {
-    say(this.parts.note, words);
-    this.#later("note", NOTED_MS, () => say(this.parts.note, ""));
+    setText(this.parts.note, words);
+    this.#later("note", NOTED_MS, () => setText(this.parts.note, ""));
   }
 
   // -- what somebody does

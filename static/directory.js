@@ -3,7 +3,7 @@
 import { element } from "./elements.js";
 import { showState } from "./states.js";
 import { Facts, names } from "./tree.js";
-import { bytes, moment, number, whole } from "./words.js";
+import { bytes, moment, number, whole } from "./format.js";
 
 const LONGEST_FACT = 4200; // bytes
 const NO_FACT = new Set(["transcript", "chat.md"]);

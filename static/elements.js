@@ -12,13 +12,13 @@ export function element(tag, attributes = {}, ...children) {
 }
 
 /** Set the text of *node* only where it differs, so that a screen reader is not told the same again. */
-export function say(node, text) {
+export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
 /** The same where *node* may be cut with an ellipsis: to point at it tells the whole. */
-export function sayShort(node, text) {
-  say(node, text);
+export function setShortText(node, text) {
+  setText(node, text);
   if (node.title !== text) node.title = text;
 }
 

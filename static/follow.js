@@ -2,7 +2,7 @@
 // page asks again and again for a while, which also tells why.
 
 import { ask } from "./tree.js";
-import { seen, wait } from "./live.js";
+import { whenVisible, wait } from "./polling.js";
 
 const POLL_MS = 1000;
 const POLLS = 30; // then streaming is tried again
@@ -13,7 +13,7 @@ const POLLS = 30; // then streaming is tried again
  */
 export async function follow(chat) {
   for (;;) {
-    await seen();
+    await whenVisible();
     if (!(await stream(chat))) await poll(chat);
   }
 }

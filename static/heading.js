@@ -1,7 +1,7 @@
 // What a chat is of: the facts of its agent above it, kept true while it is seen.
 
-import { element, say, sayShort } from "./elements.js";
-import { repeat } from "./live.js";
+import { element, setText, setShortText } from "./elements.js";
+import { repeat } from "./polling.js";
 import { Facts, list, names } from "./tree.js";
 
 const EVERY_MS = 3000;
@@ -21,13 +21,13 @@ export async function showHeading(place, path) {
   const look = async () => {
     const found = await facts.of(await list(agent), FACTS);
     const shown = found.title || found.name || names(agent).slice(-2).join(" ");
-    sayShort(title, shown);
+    setShortText(title, shown);
     document.title = `${found.status === "waiting" ? "(!) " : ""}${shown} – agents9`;
     place.dataset.status = found.status || "unknown";
     status.hidden = !found.status;
-    sayShort(status, found.status === "waiting" ? `waits for you${found.waitingfor ? `: ${found.waitingfor}` : ""}` : found.status);
-    sayShort(cwd, found.cwd);
-    sayShort(model, found.model);
+    setShortText(status, found.status === "waiting" ? `waits for you${found.waitingfor ? `: ${found.waitingfor}` : ""}` : found.status);
+    setShortText(cwd, found.cwd);
+    setShortText(model, found.model);
   };
   const failed = (error) => {
     place.dataset.status = "unknown"; // `follow` says what is wrong

@@ -3,7 +3,7 @@
 import { element } from "./elements.js";
 
 /** Obey *bindings*: rows of [keys, what they do, action]. `?` tells them. Keys typed into a field are the field's. */
-export function obey(bindings) {
+export function bindKeys(bindings) {
   const help = helpDialog([...bindings, [["?"], "These keys", () => help.showModal()]]);
   document.body.append(help);
   const actions = new Map(bindings.flatMap(([keys, , action]) => keys.map((key) => [key, action])));

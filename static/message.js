@@ -7,9 +7,9 @@ import { addText, element } from "./elements.js";
 import { highlight } from "./highlight.js";
 import { addMarkdown } from "./markdown.js";
 import { isError, parseResult } from "./result.js";
-import { toldBy } from "./told.js";
+import { toolCard } from "./tool_cards.js";
 import { MORE } from "./texts.js";
-import { bytes, clock, count, day, number, whole } from "./words.js";
+import { bytes, clock, count, day, number, whole } from "./format.js";
 
 const OPEN_EDIT = 40; // lines of an edit that is shown at once
 
@@ -136,7 +136,7 @@ function fillFolded(said, context) {
 function fillCall(said, context) {
   const { text } = context;
   const { tool, input, summary, more, edits, left } = parseCall(text.text);
-  const told = toldBy(tool, input);
+  const told = toolCard(tool, input);
   const size = edits.reduce((sum, edit) => sum + edit.changes.length, 0);
   const title = [named(tool), line(told?.summary ?? summary, text.text, context.q)];
   if (edits.length) title.push(changes(edits));

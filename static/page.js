@@ -11,7 +11,7 @@ import { showAgents } from "./agents.js";
 import { showDirectory } from "./directory.js";
 import { element } from "./elements.js";
 import { showHeading } from "./heading.js";
-import { seen, wait } from "./live.js";
+import { whenVisible, wait } from "./polling.js";
 import { failurePanel, loading, showState } from "./states.js";
 import { ask, names } from "./tree.js";
 
@@ -62,7 +62,7 @@ async function start() {
       main.replaceChildren(failurePanel(error, again));
       showState(error.status === 404 ? "ended" : "late", error.status ? `the server said ${error.status}` : "not reached; trying again");
       await (error.status ? pressed : Promise.race([pressed, wait(AGAIN_MS)]));
-      await seen();
+      await whenVisible();
     }
   }
 }

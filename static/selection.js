@@ -6,8 +6,8 @@
 import { sortOf } from "./message.js";
 import { isError } from "./result.js";
 import { ask } from "./tree.js";
-import { wait } from "./live.js";
-import { count, number } from "./words.js";
+import { wait } from "./polling.js";
+import { count, number } from "./format.js";
 
 export const SHOWS = {
   all: { label: "All", none: "No message in this chat", takes: () => true },

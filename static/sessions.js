@@ -1,9 +1,9 @@
 // Stored sessions, of agents that run and of those that do not: the newest first, some at a time, and only when somebody unfolds them.
 
 import { ageOf } from "./ages.js";
-import { element, sayShort } from "./elements.js";
+import { element, setShortText } from "./elements.js";
 import { Facts, list, orNothing } from "./tree.js";
-import { number } from "./words.js";
+import { number } from "./format.js";
 
 const AT_ONCE = 30;
 const FACTS = ["title", "cwd", "model"];
@@ -56,7 +56,7 @@ class Sessions {
       [element("span", { class: "who" }), `${harness}${cwd ? ` · ${cwd}` : ""}`],
       [element("span", { class: "model" }), model],
     ];
-    for (const [part, text] of parts) sayShort(part, text);
+    for (const [part, text] of parts) setShortText(part, text);
     return element("li", {}, ...parts.map(([part]) => part), ageOf(mtime));
   }
 }

@@ -1,6 +1,6 @@
 // What is shown where there is nothing else to show: what is so, and what to do.
 
-import { element, say } from "./elements.js";
+import { element, setText } from "./elements.js";
 
 /** A panel: *title* says what is so, the rest what to do. */
 export function panel(name, title, ...todo) {
@@ -50,5 +50,5 @@ const STATE = document.getElementById("state");
 /** *how*: live, late or ended, for the light beside the words. */
 export function showState(how, words) {
   LIGHT.dataset.how = how;
-  say(STATE, words);
+  setText(STATE, words);
 }

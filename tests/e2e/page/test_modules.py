@@ -311,7 +311,7 @@ def test_heights_say_where_each_row_is(blank):
     [(0, "now"), (59, "59 s"), (61, "1 min"), (7300, "2 h"), (90000, "1 day"), (900000, "10 days")],
 )
 def test_ages_are_said_in_the_largest_unit(run, seconds, said):
-    assert run("words", "age", "2026-11-02T10:00:00Z", 1793613600000 + seconds * 1000) == said
+    assert run("format", "age", "2026-11-02T10:00:00Z", 1793613600000 + seconds * 1000) == said
 
 
 # -- messages, on the page of a phone

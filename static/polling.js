@@ -3,7 +3,7 @@
 export const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Resolve when the page is seen. */
-export function seen() {
+export function whenVisible() {
   return new Promise((resolve) => {
     const look = () => {
       if (document.hidden) return;
@@ -18,7 +18,7 @@ export function seen() {
 /** Call *look* every so often for ever; *failed* is told of what it rejects with. */
 export async function repeat(everyMs, look, failed) {
   for (;;) {
-    await seen();
+    await whenVisible();
     try {
       await look();
     } catch (error) {

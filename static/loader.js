@@ -1,13 +1,13 @@
 // The messages that are seen: each is an article at once, and is filled when its text is here.
 
-import { markFound } from "./found.js";
+import { markFound } from "./matches.js";
 import { article, fill, fillFailed, sortOf } from "./message.js";
 import { MORE } from "./texts.js";
 
 const WHOLE_CALL = 1024 * 1024; // bytes: an edit is shown whole
 const MARK_MS = 50;
 
-export class Reading {
+export class Loader {
   #folds = new Map(); // what somebody has folded or unfolded, by id
   #running = new Map(); // id → what ends its being read
   #marking = null;

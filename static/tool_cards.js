@@ -4,20 +4,20 @@ import { firstLine } from "./call.js";
 import { addText, element } from "./elements.js";
 import { addMarkdown } from "./markdown.js";
 
-const TELLERS = {
+const TOOL_CARDS = {
   askuserquestion: ({ questions, ...left }) => ({ summary: questions[0].question, fill: (body) => body.append(...questions.map(question)), left }),
   exitplanmode: ({ plan, ...left }) => ({ summary: plan, fill: (body) => addMarkdown(body, text(plan)), left }),
   todowrite: ({ todos, ...left }) => ({ summary: steps(todos), fill: (body) => body.append(stepList(todos)), left }),
   update_plan: ({ plan, ...left }) => ({ summary: steps(plan), fill: (body) => body.append(stepList(plan)), left }),
 };
-TELLERS.request_user_input = TELLERS.askuserquestion;
+TOOL_CARDS.request_user_input = TOOL_CARDS.askuserquestion;
 
 /** What a call tells: summary (one line), fill (body), left (the arguments that are not in it, or null); another call: null. */
-export function toldBy(tool, input) {
+export function toolCard(tool, input) {
   const name = tool.toLowerCase();
-  if (typeof input !== "object" || !Object.hasOwn(TELLERS, name)) return null;
+  if (typeof input !== "object" || !Object.hasOwn(TOOL_CARDS, name)) return null;
   try {
-    const told = TELLERS[name](input);
+    const told = TOOL_CARDS[name](input);
     const made = document.createDocumentFragment();
     told.fill(made);
     return {
