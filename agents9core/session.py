@@ -27,7 +27,7 @@ class Source(NamedTuple):
 
     @property
     def framed(self) -> bool:
-        """Whether the file grows by compressed frames (`agents9core.chat.frames`)."""
+        """Whether the file grows by compressed frames (`agents9core.files.frames`)."""
         return self.path[-1].endswith(".zstd")
 
 

@@ -25,11 +25,11 @@ import msgspec
 
 from agents9core.chat.decoder import ChatDecoder
 from agents9core.chat.fingerprint import Change, Fingerprint
-from agents9core.chat.frames import Frames
 from agents9core.chat.index import ChatIndex
 from agents9core.chat.lines import LineScanner
 from agents9core.chat.snapshots import SnapshotCache
 from agents9core.errors import Gone, Malformed, NotFound, TooLarge, Unavailable
+from agents9core.files.frames import Frames
 from agents9core.files.inflated import Inflated
 from agents9core.files.limits import LONGEST
 from agents9core.files.root import Descriptor, Root

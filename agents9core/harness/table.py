@@ -17,8 +17,8 @@ from agents9core.harness.hermes import process as hermes_process
 from agents9core.harness.omp import chat as omp_chat
 from agents9core.harness.omp import finder as omp_finder
 from agents9core.harness.omp import process as omp_process
-from agents9core.harness.omp import store as omp_store
 from agents9core.harness.pi import finder as pi_finder
+from agents9core.harness.pi_files import store as omp_store
 
 HARNESSES: dict[str, Harness] = {
     harness.name: harness

@@ -9,7 +9,10 @@ from agents9core.chat.transcript import Transcripts, TranscriptSnapshot
 from agents9core.identity import PathNumbers
 from agents9core.session import Session
 from agents9core.tree.followers import Watchers
-from agents9core.tree.handle import SUBAGENTS_KEPT, SUBAGENTS_SECONDS
+
+SUBAGENTS_SECONDS = 0.05
+"""How long the subagents that were found serve: a listing of hundreds asks for each of them."""
+MAX_SUBAGENT_ANSWERS = 64
 
 
 class TreeContext:
@@ -21,7 +24,7 @@ class TreeContext:
         self.watchers = Watchers()
         self.request = RequestSnapshots()
         self.subagents: Expiring[tuple[object, ...], tuple[Session, Mapping[str, Session]]] = Expiring(
-            SUBAGENTS_SECONDS, SUBAGENTS_KEPT
+            SUBAGENTS_SECONDS, MAX_SUBAGENT_ANSWERS
         )
         """Of handles: the session that was asked for its subagents, and those."""
 

@@ -21,11 +21,6 @@ MAX_REQUEST_SNAPSHOTS = 8
 files."""
 
 
-SUBAGENTS_SECONDS = 0.05
-"""How long the subagents that were found serve: a listing of hundreds asks for each of them."""
-SUBAGENTS_KEPT = 64
-
-
 class SessionHandle(ABC):
     """A place in the tree that holds a session."""
 

@@ -6,7 +6,7 @@ from hypothesis import settings
 from agents9core import resolver as resolver_module
 from agents9core.harness.claude import places
 from agents9core.resolver import Resolver
-from agents9core.tree import handle
+from agents9core.tree import context
 from tests.support.fakeproc import FakeProc
 
 settings.register_profile("core", deadline=None)
@@ -26,7 +26,7 @@ def every_look_is_fresh(monkeypatch, request):
     monkeypatch.setattr(resolver_module, "REUSE_SECONDS", -1)
     monkeypatch.setattr(resolver_module, "_SCAN_SHARE", 0)
     monkeypatch.setattr(places, "LOOK_SECONDS", -1)
-    monkeypatch.setattr(handle, "SUBAGENTS_SECONDS", -1)
+    monkeypatch.setattr(context, "SUBAGENTS_SECONDS", -1)
     if "counts_looks" in request.fixturenames:
         return
     real = Resolver.session

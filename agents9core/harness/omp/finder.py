@@ -14,7 +14,9 @@ import msgspec
 
 from agents9core.errors import TreeError
 from agents9core.harness import javascript
-from agents9core.harness.omp.store import (
+from agents9core.harness.omp.subagents import subagents
+from agents9core.harness.omp.terminal import Note, read_note, terminal_of
+from agents9core.harness.pi_files.store import (
     ADVISOR,
     SUFFIX,
     TOP,
@@ -26,9 +28,7 @@ from agents9core.harness.omp.store import (
     of_directory,
     store_of,
 )
-from agents9core.harness.omp.stored import StoredSessions
-from agents9core.harness.omp.subagents import subagents
-from agents9core.harness.omp.terminal import Note, read_note, terminal_of
+from agents9core.harness.pi_files.stored import PiSessions
 from agents9core.routes.choice import Key, OpenFileSession, OpenThreads, choose
 from agents9core.routes.exclusive import Wish, assign_files
 from agents9core.routes.process import OpenDescriptor, Process, ProcessTable, without_deleted
@@ -91,7 +91,7 @@ class Omp:
 
     def __init__(self, table: ProcessTable) -> None:
         self._table = table
-        self._stored = StoredSessions(titled=True)
+        self._stored = PiSessions(titled=True)
         self._scan = _OmpScan(float("-inf"), {}, {})
         self.stored = self._stored.stored
         self.stored_session = self._stored.stored_session
@@ -246,7 +246,7 @@ class Omp:
         return {key: ("dir", found[path]) for key, path in given.items()}
 
     def _candidates(self, seen: _Seen) -> Iterator[tuple[str, int | None, OmpTranscript]]:
-        """Yield what may be a process's by place and time: see `StoredSessions.written_since`."""
+        """Yield what may be a process's by place and time: see `PiSessions.written_since`."""
         files = of_directory(seen.store, seen.cwd, seen.environ)
         return self._stored.written_since(files, seen.cwd, self._started_ns(seen.process))
 

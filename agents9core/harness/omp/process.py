@@ -1,7 +1,7 @@
 """Which processes are omp with a session, and what their command lines ask for."""
 
 from agents9core.harness.omp.finder import _arguments, _profile
-from agents9core.harness.omp.store import homes_of
+from agents9core.harness.pi_files.store import homes_of
 from agents9core.harness.programs import plain
 from agents9core.routes.process import Process
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from agents9core.errors import TreeError
 from agents9core.files.root import Root
-from agents9core.harness.omp.store import (
+from agents9core.harness.pi_files.store import (
     ADVISOR,
     DEEPEST,
     SUFFIX,

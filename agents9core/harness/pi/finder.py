@@ -14,8 +14,8 @@ from typing import NamedTuple
 from agents9core.errors import TreeError
 from agents9core.files.root import Root
 from agents9core.harness import javascript
-from agents9core.harness.omp.store import SUFFIX, OmpTranscript, dashed
-from agents9core.harness.omp.stored import StoredSessions
+from agents9core.harness.pi_files.store import SUFFIX, OmpTranscript, dashed
+from agents9core.harness.pi_files.stored import PiSessions
 from agents9core.harness.programs import plain
 from agents9core.routes.choice import Key
 from agents9core.routes.exclusive import Wish
@@ -87,7 +87,7 @@ class Pi:
 
     def __init__(self, table: ProcessTable) -> None:
         self._table = table
-        self._stored = StoredSessions(titled=False)
+        self._stored = PiSessions(titled=False)
         self._look = _PiLook(float("-inf"), {}, {})
         self.stored = self._stored.stored
         self.stored_session = self._stored.stored_session

@@ -9,7 +9,7 @@ from agents9core.errors import Gone, NotFound
 from agents9core.files.root import Root
 from agents9core.harness.codex import finder as codex_finder
 from agents9core.resolver import Resolver
-from agents9core.tree import handle
+from agents9core.tree import context
 from agents9core.tree.top import build_tree
 from tests.e2e.machine import SESSION, STAMP, THREAD, Machine, claude_line
 
@@ -22,7 +22,7 @@ GRANDCHILD = "01a19bb3-9533-7000-8000-0000000000c4"
 def _every_look_is_fresh(monkeypatch):
     monkeypatch.setattr(resolver_module, "REUSE_SECONDS", -1)
     monkeypatch.setattr(codex_finder, "SUBAGENTS_SECONDS", -1)
-    monkeypatch.setattr(handle, "SUBAGENTS_SECONDS", -1)
+    monkeypatch.setattr(context, "SUBAGENTS_SECONDS", -1)
 
 
 @pytest.fixture
@@ -283,7 +283,7 @@ def looks_of(action, monkeypatch):
 
 @pytest.mark.parametrize("count", [10, 100])
 def test_a_listing_of_subagents_looks_at_each_a_few_times(machine, monkeypatch, count):
-    monkeypatch.setattr(handle, "SUBAGENTS_SECONDS", 60)
+    monkeypatch.setattr(context, "SUBAGENTS_SECONDS", 60)
     for number in range(count):
         claude_agent(machine, f"{SESSION}/subagents/agent-a{number:07x}.jsonl")
     agents = build_tree(Resolver(str(machine.proc))).walk("active").walk("claude").walk("601").walk("agents")
@@ -292,7 +292,7 @@ def test_a_listing_of_subagents_looks_at_each_a_few_times(machine, monkeypatch, 
 
 
 def test_a_walk_to_one_of_many_subagents_looks_at_few(machine, monkeypatch):
-    monkeypatch.setattr(handle, "SUBAGENTS_SECONDS", 60)
+    monkeypatch.setattr(context, "SUBAGENTS_SECONDS", 60)
     for number in range(100):
         claude_agent(machine, f"{SESSION}/subagents/agent-a{number:07x}.jsonl")
     agents = build_tree(Resolver(str(machine.proc))).walk("active").walk("claude").walk("601").walk("agents")

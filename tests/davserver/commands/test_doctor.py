@@ -9,7 +9,7 @@ import pytest
 
 from agents9core import resolver as resolver_module
 from agents9core.harness.codex import finder as codex_finder
-from agents9core.harness.omp.stored import StoredSessions
+from agents9core.harness.pi_files.stored import PiSessions
 from davserver.__main__ import main
 from davserver.commands import doctor as doctor_module
 from tests.support.fakeproc import FakeProc, started_ms
@@ -291,14 +291,14 @@ def test_a_file_that_goes_is_said(proc, doctor, user, monkeypatch):
     home = OmpHome(user / ".omp")
     main_ = home.transcript("--srv-demo--", uuid7(1, 1))
     proc.put(701, "omp", ["omp"], environ={"HOME": str(user)}, fds={20: main_})
-    real = StoredSessions.session
+    real = PiSessions.session
 
     def vanishing(self, *arguments):
         session = real(self, *arguments)
         main_.unlink()
         return session
 
-    monkeypatch.setattr(StoredSessions, "session", vanishing)
+    monkeypatch.setattr(PiSessions, "session", vanishing)
     out = doctor(701)[1]
     assert f"  file        {main_}: not readable\n" in out
     assert "  messages    NotFound: " in out

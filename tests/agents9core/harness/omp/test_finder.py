@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from agents9core.errors import NotFound
 from agents9core.harness.omp import finder as omp_finder
 from agents9core.harness.omp import process as omp_process
-from agents9core.harness.omp import store as omp_store
-from agents9core.harness.omp.store import directory_names, parse_head
+from agents9core.harness.pi_files import store as omp_store
+from agents9core.harness.pi_files.store import directory_names, parse_head
 from agents9core.resolver import Resolver
 from agents9core.routes.exclusive import Wish, assign_files
 from agents9core.routes.process import OpenDescriptor, ProcessTable

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from agents9core.caches import TTLCache
 from agents9core.errors import TreeError
-from agents9core.harness.omp.store import (
+from agents9core.harness.pi_files.store import (
     ADVISOR,
     OmpHead,
     OmpHeadCache,
@@ -18,7 +18,7 @@ from agents9core.session import Session, Source
 _MOST_HEADS = 100
 
 
-class StoredSessions:
+class PiSessions:
     """Finds sessions by the files that they are written to. May be used from several threads."""
 
     def __init__(self, *, titled: bool) -> None:
