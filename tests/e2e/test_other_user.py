@@ -74,9 +74,9 @@ class TwoUsers:
         self.machine.register(701, SESSION)
         (self.machine.proc / "701" / "status").write_text(f"Uid:\t{OTHER}\t{OTHER}\n")
 
-    def start(self, *arguments: str) -> "subprocess.Popen[str]":
+    def start(self, *arguments: str, http: str = "127.0.0.1:0") -> "subprocess.Popen[str]":
         process = subprocess.Popen(
-            [sys.executable, "-c", SERVE, "serve", "--proc", str(self.machine.proc), "--http", "127.0.0.1:0",
+            [sys.executable, "-c", SERVE, "serve", "--proc", str(self.machine.proc), "--http", http,
              "--9p", "127.0.0.1:0", "--9p", f"unix:{self.socket}", *arguments],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd="/",
             env={"PATH": os.environ["PATH"], "PYTHONPATH": str(TOP), "HOME": str(self.machine.home)},
