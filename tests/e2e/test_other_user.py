@@ -31,7 +31,7 @@ AS_USER = "import os; os.setgroups([]); os.setgid({0}); os.setuid({0})\n"
 SERVE = (
     # These are out of that user's reach later.
     "import sys, encodings.ascii, encodings.idna, encodings.latin_1, encodings.utf_16_le, locale\n"
-    "import davserver.auth.password_file, davserver.serve\n"
+    "import agents9core.database, davserver.auth.password_file, davserver.serve\n"
     "from davserver.__main__ import main\n" + AS_USER.format(OWNER) + "sys.exit(main(sys.argv[1:]))"
 )
 ATTACH = b"".join(
