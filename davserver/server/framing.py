@@ -13,7 +13,8 @@ from davserver.http.response import Refusal
 from davserver.server.request_head import Head, parse_head
 
 _HEAD_END = re.compile(rb"\n\r?\n")
-_CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r\n")
+_CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n\0]*)?\r\n")
+_TRAILER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\n\0]*\r\n")
 LINE_BYTES = 8192
 MAX_LINES = 256
 """Of a head. One of 16,000 lines would hold up everybody for as long as hundreds of requests take."""
@@ -216,7 +217,7 @@ class Chunks:
         if line == b"\r\n":
             return True
         self._trailers += 1
-        if not line.endswith(b"\r\n"):
+        if not _TRAILER.fullmatch(line):
             raise Refusal(400, "Malformed trailer")
         if self._trailers >= MAX_TRAILERS:
             raise Refusal(400, "There are too many trailers")
