@@ -35,7 +35,7 @@ class Guard:
         self._hosts = frozenset(_spelt(host) for host in (*_LOOPBACK_NAMES, *hosts))
 
     def check(self, environ: dict[str, Any], authority: str | None) -> None:
-        """Let the request pass or raise Refusal. *authority* is that of an absolute-form target."""
+        """Let the request pass or raise HTTPError. *authority* is that of an absolute-form target."""
         is_admitted, client = environ.get(PEER_ADMITTED), environ.get(STRANGER)
         if not is_admitted and (self._passwords is None or client is None or client.name is None):
             raise HTTPError(403, "Only the user who runs this server may read it")

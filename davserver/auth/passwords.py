@@ -192,7 +192,7 @@ class Passwords:
         self._failures: dict[str, _Failures] = {}
 
     def check(self, header: str | None, asker: RemoteClient) -> None:
-        """Let the bearer of an Authorization *header* in, or raise Refusal: 401, 403, 429.
+        """Let the bearer of an Authorization *header* in, or raise HTTPError: 401, 403, 429.
 
         Failures are counted by the name of *asker*, so that one who guesses does not keep out another.
         """

@@ -52,7 +52,10 @@ def serve(options: argparse.Namespace, root: Directory, extract: Callable[[str],
     _allow_descriptors()
     logging.getLogger("davserver.ninep.trace").setLevel(logging.DEBUG if options.trace_9p else logging.INFO)
     if not wanted and not wanted_9p:
-        print("agents9: --http none and --9p none: nothing to serve", file=sys.stderr)
+        print(
+            "agents9: --http none and --9p none: nothing to serve; give one of them an address",
+            file=sys.stderr,
+        )
         return 2
     peers = Peers()
     ninep = NinepServer(root, _owner(), peers.admits)

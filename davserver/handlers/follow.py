@@ -57,7 +57,7 @@ class Followers:
     ) -> Later:
         """Answer with what *listed* makes of the rows from a number on, once there are any or the time is up.
 
-        Raises Refusal: what `ChatQuery.first` raises, 503.
+        Raises HTTPError: what `ChatQuery.first` raises, 503.
         """
         until = time.monotonic() + (asked.wait or 0)
         is_watched = False
@@ -80,7 +80,7 @@ class Followers:
         """Yield the messages that are asked for as events, and then each as it comes; never ends by itself.
 
         *base*: the chat's path with its slash. A place that is not in this transcript is the beginning.
-        Raises Refusal, 503, before the first chunk; TreeError.
+        Raises HTTPError, 503, before the first chunk; TreeError.
         """
         with ExitStack() as stack, ExitStack() as watching:
             stack.enter_context(self._one())

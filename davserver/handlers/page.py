@@ -21,8 +21,11 @@ POLICY = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 )
 
-CLEAR = ("Clear-Site-Data", '"storage"')
-"""The page stores nothing; what is there was left by a program that had this port before."""
+CLEAR = ("Clear-Site-Data", '"cache", "storage"')
+"""The page stores nothing; what is there was left by a program that had this port before.
+
+Its worker would answer for this server, and a script of its in the cache would be run by this very page.
+"""
 
 _TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -80,7 +83,7 @@ class Page:
         return whole(status, media_type, body, POLICY, CLEAR, ("Vary", "Accept"))
 
     def asset(self, target: Target, environ: dict[str, Any]) -> Response:
-        """Answer for what *target*, which is below the prefix, points at. Raises Refusal."""
+        """Answer for what *target*, which is below the prefix, points at. Raises HTTPError."""
         _, *names = target.names
         asset = None if target.slash else self._assets.get("/".join(names))
         if asset is None:

@@ -35,7 +35,7 @@ class PropfindRequest(NamedTuple):
 
 
 def propfind(node: Node, href: str, environ: dict[str, Any], pieces: Pieces) -> Response:
-    """Answer a PROPFIND of *node*, whose path is *href* without a slash at the end. Raises Refusal."""
+    """Answer a PROPFIND of *node*, whose path is *href* without a slash at the end. Raises HTTPError."""
     depth = environ.get("HTTP_DEPTH", "infinity").strip().lower()
     if depth not in ("0", "1", "infinity"):
         raise HTTPError(400, "Depth is 0 or 1 here")
@@ -71,7 +71,7 @@ def _template(asked: PropfindRequest) -> Template:
 
 
 def parse_asked(body: bytes) -> PropfindRequest:
-    """Return what the XML *body* asks for; an empty one asks for everything. Raises Refusal."""
+    """Return what the XML *body* asks for; an empty one asks for everything. Raises HTTPError."""
     _check_length(len(body))
     if not body.strip():
         return PropfindRequest(None)
@@ -82,7 +82,7 @@ def parse_asked(body: bytes) -> PropfindRequest:
 
 
 def _parsed(body: bytes) -> Element:
-    """Parse XML. Raises Refusal."""
+    """Parse XML. Raises HTTPError."""
     try:
         root: Element = fromstring(body, forbid_dtd=True)
     except (ParseError, DefusedXmlException, ValueError, LookupError) as exc:

@@ -127,7 +127,7 @@ class Searches:
     ) -> Later:
         """Answer with what *listed* makes of the rows found in a chat, and whether more of it is unread.
 
-        Raises Refusal: what `ChatQuery.first` raises, 429.
+        Raises HTTPError: what `ChatQuery.first` raises, 429.
         """
         with self._only(client), closing(_SearchState(asked.text or "")) as scan:
             while True:

@@ -5,7 +5,7 @@
     &wait=SECONDS     where there are none yet, the answer may take so long
     &q=TEXT           only the messages that hold TEXT; not beside wait
 
-Raises Refusal: 400 for what is no such value, 410 for ids that do not mean what the client thinks.
+Raises HTTPError: 400 for what is no such value, 410 for ids that do not mean what the client thinks.
 """
 
 import re
@@ -32,7 +32,7 @@ class ChatQuery(NamedTuple):
     text: str | None = None
 
     def first(self, rows: Messages) -> int:
-        """Return the number of the first row that is asked for. Raises Refusal, 410."""
+        """Return the number of the first row that is asked for. Raises HTTPError, 410."""
         named = transcript_header(rows)
         if self.transcript not in (None, rows.transcript):
             raise HTTPError(410, "The chat has another transcript now", named)
@@ -45,7 +45,7 @@ class ChatQuery(NamedTuple):
 
 
 def parse_asked(query: str) -> ChatQuery:
-    """Return what a query asks for. What it means nothing to is passed over. Raises Refusal, 400."""
+    """Return what a query asks for. What it means nothing to is passed over. Raises HTTPError, 400."""
     values = parse_qs(query, keep_blank_values=True)
     after = _only(values, "after", _DECIMAL, "after is the id of a message, in decimal")
     wait = _only(values, "wait", _DECIMAL, f"wait is 0 to {LONGEST_WAIT_SECONDS} seconds, in decimal")

@@ -47,7 +47,7 @@ class Response(NamedTuple):
 
 
 Later = Generator[bytes, None, Response]
-"""An answer that is still to come: a generator of pauses (`environ`) that returns it, or raises Refusal."""
+"""An answer that is still to come: a generator of pauses (`environ`) that returns it, or raises HTTPError."""
 
 
 class HTTPError(Exception):

@@ -1,7 +1,7 @@
 """The request target: which names it walks through, decoded once.
 
 Pure. Source: RFC 9112 section 3.2, RFC 3986 section 2.4. The target is split before it is decoded, so
-`%2F` inside a name never separates and `%3F` never begins a query. Raises Refusal: 400 for what is no
+`%2F` inside a name never separates and `%3F` never begins a query. Raises HTTPError: 400 for what is no
 URL, 404 for names that no tree has.
 """
 

@@ -13,7 +13,8 @@ from davserver.http.response import HTTPError
 from davserver.server.request_head import RequestHead, parse_head
 
 _HEAD_END = re.compile(rb"\n\r?\n")
-_CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r\n")
+_CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n\0]*)?\r\n")
+_TRAILER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\n\0]*\r\n")
 LINE_BYTES = 8192
 MAX_LINES = 256
 """Of a head. One of 16,000 lines would hold up everybody for as long as hundreds of requests take."""
@@ -77,7 +78,7 @@ class RequestBuffer:
     def take(self) -> Received:
         """Return the request that is whole, and go on to the next one.
 
-        Raises Refusal, after which there is no next one; EOFError where it is not whole.
+        Raises HTTPError, after which there is no next one; EOFError where it is not whole.
         """
         outcome = self._outcome
         if outcome is None:
@@ -150,7 +151,7 @@ class Chunks:
         self._trailers = 0
 
     def are_whole(self) -> bool:
-        """Go on; tell whether they are all there, or as many as are wanted. Raises Refusal."""
+        """Go on; tell whether they are all there, or as many as are wanted. Raises HTTPError."""
         while not self.is_cut:
             if self._size is None:
                 if not self._take_size():
@@ -216,7 +217,7 @@ class Chunks:
         if line == b"\r\n":
             return True
         self._trailers += 1
-        if not line.endswith(b"\r\n"):
+        if not _TRAILER.fullmatch(line):
             raise HTTPError(400, "Malformed trailer")
         if self._trailers >= MAX_TRAILERS:
             raise HTTPError(400, "There are too many trailers")

@@ -26,7 +26,7 @@ class Request(HTTPRequest):
     status: bytes  # type: ignore[assignment]  # its stub has what it is before it is set
 
     def parse_request(self) -> None:
-        """Take the next request from the connection's buffer. Raises Refusal, EOFError: see its `take`."""
+        """Take the next request from the connection's buffer. Raises HTTPError, EOFError: see its `take`."""
         buffer: RequestBuffer = self.conn.rfile
         head, body, is_cut = buffer.take()
         self.method, self.uri = head.method, head.target

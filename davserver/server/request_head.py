@@ -1,7 +1,7 @@
 """The head of a request: what it asks for, and where its body ends.
 
-Pure, and strict where leniency lets two servers read one message in two ways: bytes in, a Head out, or a
-Refusal that says what is wrong. It stands for cheroot's own parser, which folds lines, takes the last of two
+Pure, and strict where leniency lets two servers read one message in two ways: bytes in, a RequestHead out, or
+an HTTPError that says what is wrong. It stands for the parser of cheroot, which folds lines, takes the last of two
 lengths and reads `+5` as one. Source: RFC 9112 sections 2.2, 3, 5, 6 and 9.3; names and values are bytes as
 in `cheroot.server.HTTPRequest`.
 """
@@ -39,7 +39,7 @@ class RequestHead(NamedTuple):
 
 
 def parse_head(data: bytes) -> RequestHead:
-    """Return what a head says, which ends with its empty line. Raises Refusal."""
+    """Return what a head says, which ends with its empty line. Raises HTTPError."""
     if not data.endswith(b"\r\n\r\n"):
         raise HTTPError(400, "A line of the head does not end as lines do")
     lines = data.removeprefix(b"\r\n").split(b"\r\n")

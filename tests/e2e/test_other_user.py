@@ -31,7 +31,7 @@ AS_USER = "import os; os.setgroups([]); os.setgid({0}); os.setuid({0})\n"
 SERVE = (
     # These are out of that user's reach later.
     "import sys, encodings.ascii, encodings.idna, encodings.latin_1, encodings.utf_16_le, locale\n"
-    "import davserver.auth.password_file, davserver.commands.serve\n"
+    "import agents9core.files.database, davserver.auth.password_file, davserver.commands.serve\n"
     "from davserver.__main__ import main\n" + AS_USER.format(OWNER) + "sys.exit(main(sys.argv[1:]))"
 )
 ATTACH = b"".join(
@@ -74,9 +74,9 @@ class TwoUsers:
         self.machine.register(701, SESSION)
         (self.machine.proc / "701" / "status").write_text(f"Uid:\t{OTHER}\t{OTHER}\n")
 
-    def start(self, *arguments: str) -> "subprocess.Popen[str]":
+    def start(self, *arguments: str, http: str = "127.0.0.1:0") -> "subprocess.Popen[str]":
         process = subprocess.Popen(
-            [sys.executable, "-c", SERVE, "serve", "--proc", str(self.machine.proc), "--http", "127.0.0.1:0",
+            [sys.executable, "-c", SERVE, "serve", "--proc", str(self.machine.proc), "--http", http,
              "--9p", "127.0.0.1:0", "--9p", f"unix:{self.socket}", *arguments],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd="/",
             env={"PATH": os.environ["PATH"], "PYTHONPATH": str(TOP), "HOME": str(self.machine.home)},

@@ -102,9 +102,9 @@ def test_the_script_of_a_service_worker_takes_itself_away(serve):
     with contextlib.closing(Client(server.addresses[0])) as client:
         reply = client.get("/anything/sw.js", Service_Worker="script")
         assert reply["Content-Type"] == "text/javascript; charset=utf-8"
-        assert reply["Clear-Site-Data"] == '"storage"'
+        assert reply["Clear-Site-Data"] == '"cache", "storage"'
         assert b"registration.unregister()" in reply.body
-        assert client.get("/", Accept="text/html")["Clear-Site-Data"] == '"storage"'
+        assert client.get("/", Accept="text/html")["Clear-Site-Data"] == '"cache", "storage"'
         assert client.get("/version")["Clear-Site-Data"] is None
 
 
