@@ -1,7 +1,7 @@
 """The head of a request: what it asks for, and where its body ends.
 
 Pure, and strict where leniency lets two servers read one message in two ways: bytes in, a RequestHead out, or
-an HTTPError that says what is wrong. It stands for the parser of cheroot, which folds lines, takes the last of two
+an HTTPError that says what is wrong. The parser of cheroot folds lines, takes the last of two
 lengths and reads `+5` as one. Source: RFC 9112 sections 2.2, 3, 5, 6 and 9.3; names and values are bytes as
 in `cheroot.server.HTTPRequest`.
 """
