@@ -1,6 +1,7 @@
 """What a password file says, what a header claims, and who is let in by it."""
 
 import base64
+import logging
 import threading
 
 import pytest
@@ -373,3 +374,12 @@ def test_one_is_tried_at_a_time(known, clock):
     first.join()
     let_in(passwords, basic("bob", b"b"))
     let_in(passwords, GOOD)
+
+
+def test_a_wrong_password_is_logged_without_what_was_tried(passwords, caplog):
+    caplog.set_level(logging.INFO)
+    with pytest.raises(HTTPError):
+        let_in(passwords, BAD)
+    assert [record.getMessage() for record in caplog.records] == [
+        "refused a client (uid 7): a wrong name or password"
+    ]
