@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, BrowserType, Page, expect, sync_playwright
 
 from tests.e2e.machine import Served, served
 from tests.e2e.page.scene import Scene, shop
@@ -20,11 +20,17 @@ expect.set_options(timeout=WAIT_MS)
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+def chromium() -> Iterator[BrowserType]:
+    """Playwright's hold on Chromium: one a process."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
-        yield browser
-        browser.close()
+        yield playwright.chromium
+
+
+@pytest.fixture(scope="session")
+def browser(chromium) -> Iterator[Browser]:
+    browser = chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
+    yield browser
+    browser.close()
 
 
 @pytest.fixture
@@ -89,9 +95,9 @@ def watched() -> Watched:
 
 
 @pytest.fixture
-def known(browser, server, watched) -> Iterator[Look]:
-    with looking(browser, server, watched) as look:
-        yield look
+def look(browser, server, watched) -> Iterator[Look]:
+    with looking(browser, server, watched) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")

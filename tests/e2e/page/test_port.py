@@ -9,7 +9,6 @@ import sys
 from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 from tests.e2e.fuse import open_directory, within
 from tests.e2e.page.conftest import CHROMIUM, OPTIONS, WAIT_MS
@@ -126,7 +125,7 @@ def users():
 
 
 @pytest.fixture
-def page(users):
+def page(users, chromium):
     """A window of the owner's browser."""
     profile = users.base / "profile"
     profile.mkdir()
@@ -134,16 +133,15 @@ def page(users):
     program = users.base / "chromium"
     program.write_text(AS_OWNER)
     program.chmod(0o755)
-    with sync_playwright() as playwright:
-        context = playwright.chromium.launch_persistent_context(
-            profile,
-            executable_path=program,
-            args=OPTIONS,
-            env={"HOME": str(profile), "PATH": os.environ["PATH"]},
-        )
-        context.set_default_timeout(WAIT_MS)
-        yield context.pages[0]
-        context.close()
+    context = chromium.launch_persistent_context(
+        profile,
+        executable_path=program,
+        args=OPTIONS,
+        env={"HOME": str(profile), "PATH": os.environ["PATH"]},
+    )
+    context.set_default_timeout(WAIT_MS)
+    yield context.pages[0]
+    context.close()
 
 
 def steal(page, path=MESSAGE):
