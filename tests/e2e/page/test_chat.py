@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 from tests.e2e.machine import get
 from tests.e2e.page.conftest import Watched, looking
 from tests.e2e.page.scene import FINDING
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.e2e
 
@@ -174,7 +175,8 @@ def test_a_search_finds_what_stands_only_in_a_tool_s_output(chat, shop_server):
     expect(chat.locator(".counted")).to_have_text("1 found")
     assert shown(chat) == [4]
     expect(message(chat, 4).locator("summary")).to_contain_text("AssertionError: -1 != 0 (heisenbug-7731)")
-    assert chat.evaluate("[...CSS.highlights.get('found')].map(String)") == ["heisenbug-7731"]
+    marks = "[...(CSS.highlights.get('found') ?? [])].map(String)"
+    eventually(lambda: chat.evaluate(marks) == ["heisenbug-7731"])  # they come a moment after the messages
     query = chat.url.partition("?")[2]
     assert "00000004-bash-result" in get(f"{shop_server.url}{CHAT}?{query}")  # curl takes the same address
 
