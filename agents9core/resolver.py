@@ -14,15 +14,16 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import chain
 from operator import attrgetter
 from typing import NamedTuple
 
-from agents9core.caches import LRU
 from agents9core.errors import Gone, NotFound, TreeError
+from agents9core.files.private import may_be_home
 from agents9core.harness.base import Finder, Harness, Prover
 from agents9core.harness.table import HARNESSES
+from agents9core.homes import Homes
 from agents9core.proofs import Proofs
 from agents9core.routes.process import Process, ProcessTable
 from agents9core.session import Session
@@ -33,8 +34,6 @@ _SCAN_SHARE = 5
 """Answers about single agents scan for at most a fifth of the time: a scan serves so many of its lengths."""
 
 _WORDS_SHOWN = 6
-_MOST_HOMES = 64
-"""Homes of a harness that are remembered after its processes have ended."""
 
 log = logging.getLogger(__name__)
 
@@ -105,8 +104,7 @@ class Resolver:
         self._last: dict[tuple[str, int], Agent] = {}
         """The agent that a pid was when it was last answered for."""
         self._said_missing: set[str] = set()
-        self._remembering = threading.Lock()
-        self._homes: dict[str, LRU[str, None]] = {name: LRU(_MOST_HOMES) for name in HARNESSES}
+        self._homes = {name: Homes() for name in HARNESSES}
         """The homes of the processes that were resolved: what they wrote stays when they have ended."""
 
     def root(self, harness: str) -> str:
@@ -123,9 +121,8 @@ class Resolver:
         """
         kind = HARNESSES[harness]
         homes = (kind.homes(process, home) for process, home in self._siblings(kind))
-        now = [self.root(harness), *chain.from_iterable(homes)]
-        with self._remembering:
-            return list(dict.fromkeys([*now, *self._homes[harness]]))
+        others = dict.fromkeys([*chain.from_iterable(homes), *self._homes[harness].known()])
+        return list(dict.fromkeys([self.root(harness), *filter(may_be_home, others)]))
 
     def agents(self, harness: str) -> list[Agent]:
         """Return the agents of one harness that run now, by pid."""
@@ -238,7 +235,7 @@ class Resolver:
     def _resolved(self, harness: Harness, process: Process) -> Session | None:
         """Ask the harness. A fault of its finder costs this agent its session, and no listing."""
         home = self._home(harness, process)
-        self._remember(harness, harness.homes(process, home))
+        self._homes[harness.name].remember(harness.homes(process, home))
         try:
             return self._finders[harness.name].resolve(process, home, lambda: self._siblings(harness))
         except TreeError as error:
@@ -247,17 +244,17 @@ class Resolver:
             log.exception("%s/%d cannot be resolved", harness.name, process.pid)
             return Session(via="none", steps=(f"a fault of agents9: {type(exc).__name__}",))
 
-    def _remember(self, harness: Harness, homes: Iterable[str]) -> None:
-        with self._remembering:
-            for home in homes:
-                self._homes[harness.name][home] = None
-
     def _home(self, harness: Harness, process: Process) -> str:
-        """Return the home of a process's harness, as it is set for the process."""
+        """Return the home of a process's harness, as it is set for the process.
+
+        What no home can be, such as the user's own, counts as not set.
+        """
         environ = process.environ() or {}
         own = environ.get(harness.variable) if harness.variable else None
         if own and own.strip() and (own := os.path.join(process.cwd() or "", own)).startswith("/"):
-            return own.rstrip("/") or "/"
+            own = own.rstrip("/") or "/"
+            if may_be_home(own):
+                return own
         user = environ.get("HOME") or ""
         if not user.startswith("/"):
             user = os.path.expanduser("~")
@@ -309,8 +306,7 @@ class Resolver:
         return self._scan
 
     def _known_homes(self, harness: str) -> list[str]:
-        with self._remembering:
-            return list(dict.fromkeys([self.root(harness), *self._homes[harness]]))
+        return list(dict.fromkeys([self.root(harness), *self._homes[harness].known()]))
 
     def _whose(self, process: Process) -> str | None:
         """Return the harness whose process it is, by its name or by what the harness's files show."""

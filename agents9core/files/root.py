@@ -2,7 +2,7 @@
 
 `O_NOFOLLOW` at every step keeps a symlink from leading outside, `O_NONBLOCK` keeps a fifo from blocking, and
 nothing is read before fstat shows a regular file. A root that is itself a symlink is followed once, at the
-root.
+root, unless it leads to a directory that is no store (`private`).
 """
 
 import errno
@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from agents9core.errors import Denied, Gone, Malformed, NotFound, TreeError, Unavailable
+from agents9core.files.private import may_be_store
 from agents9core.files.statx import FileStat, statx
 
 _ROOT = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
@@ -141,11 +142,19 @@ class Root(NamedTuple):
         finally:
             os.close(fd)
 
+    def _pin(self) -> int:
+        """Open the directory itself. Raises OSError, also where it is one that is no store."""
+        fd = os.open(self.path, _ROOT)
+        if self.path != "/" and not may_be_store(os.readlink(f"/proc/self/fd/{fd}")):
+            os.close(fd)
+            raise PermissionError(errno.EACCES, "it is no store", self.path)
+        return fd
+
     def _open(self, parts: tuple[str, ...], flags: int) -> int:
         if not all(map(_is_plain, parts)):
             raise NotFound("/".join(parts))
         try:
-            fd = os.open(self.path, _ROOT)
+            fd = self._pin()
             for step, part in enumerate(parts or (".",), 1):
                 parent = fd
                 try:

@@ -103,6 +103,8 @@ class Harness(NamedTuple):
     """How a side chain in a session's own file is read, by what its first record is called."""
     stores: tuple[tuple[str, ...], ...] = ()
     """The directories below its home that hold transcripts and nothing else: what is mirrored."""
+    store_files: tuple[str, ...] = ()
+    """What the files in *stores* are called, by their paths there: `*` is anything, also several names."""
     skills: tuple[tuple[str, ...], ...] = ()
     """The directories below its home that hold its own skills, a directory each."""
     homes: Callable[[Process, str], tuple[str, ...]] = _only_home

@@ -5,6 +5,7 @@ from agents9core.harness.base import Harness
 from agents9core.harness.claude import chat as claude_chat
 from agents9core.harness.claude import finder as claude_finder
 from agents9core.harness.claude import process as claude_process
+from agents9core.harness.claude import store as claude_store
 from agents9core.harness.codex import chat as codex_chat
 from agents9core.harness.codex import finder as codex_finder
 from agents9core.harness.codex import process as codex_process
@@ -34,6 +35,7 @@ HARNESSES: dict[str, Harness] = {
             subagent_format=ChatFormat(claude_chat.read_subagent),
             side_chain=claude_chat.SideChain,
             stores=(("projects",),),
+            store_files=claude_store.FILES,
             skills=(("skills",),),
         ),
         Harness(
@@ -47,6 +49,7 @@ HARNESSES: dict[str, Harness] = {
             chat_format=ChatFormat(codex_chat.read),
             subagent_format=ChatFormat(codex_chat.read),
             stores=(("sessions",), ("archived_sessions",)),
+            store_files=("*.jsonl", "*.jsonl.zst", "rollout-*.json"),
             skills=(("skills",), ("skills", ".system")),
         ),
         Harness(
@@ -58,6 +61,7 @@ HARNESSES: dict[str, Harness] = {
             chat_format=ChatFormat(omp_chat.read),
             subagent_format=ChatFormat(omp_chat.read),
             stores=omp_store.STORES,
+            store_files=("*.jsonl", "*/[0-9]*T*Z_*/*.md", "*/[0-9]*T*Z_*/*.log", "*/[0-9]*T*Z_*/*.txt"),
             skills=(("agent", "skills"), ("agent", "managed-skills"), ("skills",), ("managed-skills",)),
             homes=omp_process.homes,
         ),
@@ -69,6 +73,7 @@ HARNESSES: dict[str, Harness] = {
             pi_finder.Pi,
             chat_format=ChatFormat(omp_chat.read, omp_chat.TITLES),
             stores=omp_store.STORES,
+            store_files=("*.jsonl",),
             skills=(("agent", "skills"), ("skills",)),
             homes=pi_finder.homes,
         ),
@@ -80,6 +85,7 @@ HARNESSES: dict[str, Harness] = {
             dsh_finder.Dsh,
             chat_format=ChatFormat(dsh_chat.read, dsh_chat.TITLES),
             stores=(("sessions",),),
+            store_files=("*.jsonl", "*.jsonl.zstd", "*/session.lock"),
             skills=(("skills",),),
         ),
         Harness(

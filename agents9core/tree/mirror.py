@@ -1,11 +1,12 @@
 """The mirrors: a harness's transcript store, byte for byte, and nothing else of its home.
 
-An allow-list of the store's own directories is all that is shown, and what looks like a secret is not shown
-even there: what is known by its name as the keys, passwords or tokens of a common program. Where a harness
-has several homes their directories are merged by name; of two files of one name the first home's counts. A
-name that is not UTF-8 has its odd bytes as `%XX`.
+An allow-list of the store's own directories is all that is shown, and in these what is called as files of a
+store are. What looks like a secret is not shown even there: what is known by its name as the keys,
+passwords or tokens of a common program. Where a harness has several homes their directories are merged by
+name; of two files of one name the first home's counts. A name that is not UTF-8 has its odd bytes as `%XX`.
 """
 
+import fnmatch
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ from typing import NamedTuple
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from agents9core.errors import Denied, Gone, NotFound, Unavailable
+from agents9core.files.private import SECRET_DIRECTORIES
 from agents9core.files.root import Root
 from agents9core.files.statx import FileStat
 from agents9core.identity import PathNumbers, version_of
@@ -28,7 +30,6 @@ _SECRETS = (
     r"id_(?:rsa|dsa|ecdsa|ed25519)(?:[._-].*)?(?<!\.pub)",  # ssh-keygen(1)
     r"[._]netrc|\.npmrc|\.yarnrc(?:\.yml)?|\.pypirc|\.pgpass|\.my\.cnf|\.dockercfg|\.htpasswd",
 )
-_SECRET_DIRECTORIES = frozenset({".aws", ".gnupg", ".kube", ".ssh"})
 _TYPES = {".jsonl": "application/x-ndjson", ".json": "application/json", ".zst": "application/zstd"}
 
 Parts = tuple[str, ...]
@@ -41,12 +42,17 @@ class MirroredStore(NamedTuple):
     allowed: tuple[Parts, ...]
     homes: Callable[[], Sequence[str]]
     numbers: PathNumbers
+    files: tuple[str, ...] = ("*",)
+    """How the files of a store are called, by their paths in it; `*` is also several names."""
+    inside: Parts = ()
+    """Where in the allowed directories it all lies."""
 
     def places(self, parts: Parts) -> list[tuple[Root, Parts]]:
         """Return where *parts* lies in each home of now: pinned at the allowed directory that it is in."""
         for path in self.allowed:
             if parts[: len(path)] == path:
-                return [(Root(os.path.join(home, *path)), parts[len(path) :]) for home in self.homes()]
+                below = (*self.inside, *parts[len(path) :])
+                return [(Root(os.path.join(home, *path)), below) for home in self.homes()]
         return []
 
     def ways(self, parts: Parts) -> list[str]:
@@ -71,11 +77,18 @@ def _looks(places: list[tuple[Root, Parts]]) -> list[FileStat]:
     return looks
 
 
-def _may_be_shown(name: str, stat: FileStat) -> bool:
-    """Whether it is a directory or a plain file, and by its name no secret."""
+def _may_be_shown(path: Parts, stat: FileStat, files: tuple[str, ...]) -> bool:
+    """Whether it is a directory or a plain file of a store, and by its name no secret."""
     if stat.is_directory:
-        return name not in _SECRET_DIRECTORIES
-    return stat.is_regular and not _secret().fullmatch(name)
+        return path[-1] not in SECRET_DIRECTORIES
+    if not stat.is_regular or _secret().fullmatch(path[-1]):
+        return False
+    return files == ("*",) or _names(files).fullmatch("/".join(path)) is not None
+
+
+@cache
+def _names(files: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(map(fnmatch.translate, files)))
 
 
 @cache
@@ -136,7 +149,7 @@ class MirrorDirectory(Directory):
                     stat = root.stat((*parts, on_disk))
                 except (NotFound, Denied):
                     continue
-                if _may_be_shown(on_disk, stat):
+                if _may_be_shown((*parts, on_disk), stat, self._store.files):
                     found = found or _Member((root, (*parts, on_disk)), [])
                     found.looks.append(stat)
         return found
@@ -155,7 +168,7 @@ class MirrorDirectory(Directory):
             except (NotFound, Denied):  # nothing else: a listing that lacks something would pass for whole
                 continue
             for name, stat in entries:
-                if _may_be_shown(name, stat):
+                if _may_be_shown((*parts, name), stat, self._store.files):
                     found.setdefault(shown_name(name), _Member((root, (*parts, name)), [])).looks.append(stat)
         return found
 

@@ -1,16 +1,19 @@
 """`skills/<harness>/<skill>/SKILL.md ...`: a harness's own skills, wherever its homes keep them.
 
-A skill is a directory with a SKILL.md; one that lies in a category (hermes) is listed by its own name. A
-skill that is a symlink is followed once, if it leads to a directory of this user's outside every transcript
-store; a link within a skill never is. Of two skills of one name the first home's counts.
+A skill is a directory with a SKILL.md; one that lies in a category (hermes) is listed by its own name. In the
+first home, which no process names, a skill that is a symlink is followed once, if it leads to a directory of
+this user's outside every transcript store; a link within a skill never is. Of two skills of one name the
+first home's counts.
 """
 
 import os
 import stat as modes
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import accumulate, islice
 
 from agents9core.errors import NotFound
+from agents9core.files.private import may_be_store
 from agents9core.identity import PathNumbers
 from agents9core.node import Directory, Node, Row, Stat
 from agents9core.tree.fixed import listing_stat
@@ -41,36 +44,49 @@ class SkillsDirectory(Directory):
         return listing_stat(self._numbers.block("skills", self.name), self.members())
 
     def walk(self, name: str) -> Node:
-        path = self._skills().get(name)
-        if path is None:
+        place = self._skills().get(name)
+        if place is None:
             raise NotFound(name)
-        return self._skill(name, path)
+        return self._skill(name, *place)
 
     def members(self) -> Sequence[Row]:
-        return [Row(name, self._skill(name, path).stat()) for name, path in sorted(self._skills().items())]
+        return [Row(name, self._skill(name, *place).stat()) for name, place in sorted(self._skills().items())]
 
-    def _skill(self, name: str, path: str) -> MirrorDirectory:
+    def _skill(self, name: str, home: str, inside: Parts) -> MirrorDirectory:
         store = MirroredStore(
-            f"skills/{self.name}/{name}", ((),), partial(self._open_homes, path), self._numbers
+            f"skills/{self.name}/{name}",
+            ((),),
+            partial(self._open_homes, home, inside),
+            self._numbers,
+            inside=inside,
         )
         return MirrorDirectory(name, store)
 
-    def _open_homes(self, path: str) -> list[str]:
+    def _open_homes(self, home: str, inside: Parts) -> list[str]:
         """Return the place of a skill, if it may still be shown: a link may lead elsewhere by now."""
-        return [path] if _may_be_shown(path, self._real_closed()) else []
+        return [home] if _may_be_shown(os.path.join(home, *inside), self._real_closed()) else []
 
     def _real_closed(self) -> list[str]:
         return [os.path.realpath(path) for path in self._closed()]
 
-    def _skills(self) -> dict[str, str]:
-        """Return where each skill is, by its name."""
+    def _skills(self) -> dict[str, tuple[str, Parts]]:
+        """Return where each skill is, by its name: a directory that may be a link, and names that may not."""
         closed = self._real_closed()
-        found: dict[str, str] = {}
-        for home in self._homes():
+        found: dict[str, tuple[str, Parts]] = {}
+        for number, home in enumerate(self._homes()):
             for place in self._places:
                 for path in _skills_in(os.path.join(home, *place), closed):
-                    found.setdefault(shown_name(os.path.basename(path)), path)
+                    inside = tuple(os.path.relpath(path, home).split("/")) if number else ()
+                    if _leads_nowhere_else(home, inside):
+                        where = (home, inside) if inside else (path, ())
+                        found.setdefault(shown_name(os.path.basename(path)), where)
         return found
+
+
+def _leads_nowhere_else(home: str, inside: Parts) -> bool:
+    """Whether none of the names is a link."""
+    steps = accumulate(inside, os.path.join, initial=home)
+    return not any(os.path.islink(path) for path in islice(steps, 1, None))
 
 
 def _skills_in(directory: str, closed: Sequence[str], depth: int = 2) -> Iterator[str]:
@@ -101,7 +117,11 @@ def _may_be_shown(path: str, closed: Sequence[str]) -> bool:
         own = not os.path.islink(path) or os.stat(real).st_uid == os.getuid()
     except OSError:
         return False
-    return own and not any(os.path.commonpath([real, store]) in (real, store) for store in closed)
+    return (
+        own
+        and may_be_store(real)
+        and not any(os.path.commonpath([real, store]) in (real, store) for store in closed)
+    )
 
 
 def _is_plain_file(path: str) -> bool:

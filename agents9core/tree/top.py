@@ -110,7 +110,10 @@ def build_tree(resolver: Resolver) -> Directory:
     kept_sessions = [StoredHarnessDirectory(name, context, stored) for name in HARNESSES]
     sessions = FixedDirectory("sessions", numbers.block("sessions"), kept_sessions)
     mirrors = [
-        MirrorDirectory(name, MirroredStore(name, harness.stores, partial(resolver.homes, name), numbers))
+        MirrorDirectory(
+            name,
+            MirroredStore(name, harness.stores, partial(resolver.homes, name), numbers, harness.store_files),
+        )
         for name, harness in HARNESSES.items()
     ]
     skills = [

@@ -17,6 +17,12 @@ from agents9core.files.statx import FileStat
 from agents9core.session import Source
 
 SESSION_ID = re.compile(r"[0-9A-Za-z_-]{1,128}", re.ASCII)
+FILES = (
+    "*.jsonl", "*.meta.json", "*/tool-results/*", "*/memory/*.md", "*/session-memory/*.md",
+    "*/workflows/*.json", "*/custom-title.json", "*/sessions-index.json", "*/bridge-pointer.json",
+    "*/.session-aliases",
+)  # fmt: skip
+"""What the files below `projects` are called; see docs/FORMATS.md."""
 _SUFFIX = ".jsonl"
 _SUBAGENT = "agent-"
 _HEAD_BYTES = 256 << 10

@@ -121,3 +121,28 @@ def test_what_is_no_skill_is_not_found(skills, name):
 def test_a_secret_in_a_skill_is_not_there(home, skills, name):
     put(home / "skills" / "review", "TOKEN=1", name)
     assert names(skills.walk("review")) == ["SKILL.md"]
+
+
+@pytest.mark.parametrize("link", ["skills/linked", "skills", "skills/office"])
+def test_no_link_is_followed_in_a_home_that_a_process_names(home, tmp_path, link):
+    put(tmp_path / "elsewhere" / "linked", "secret")
+    place = tmp_path / "other" / link
+    place.parent.mkdir(parents=True)
+    place.symlink_to(tmp_path / "elsewhere" / ("linked" if link.endswith("linked") else ""))
+    assert names(skills_of(home, tmp_path / "other")) == ["review"]
+
+
+def test_a_skill_of_a_named_home_that_becomes_a_link_shows_nothing(home, tmp_path):
+    skill = put(tmp_path / "other" / "skills" / "sly", "own")
+    held = skills_of(home, tmp_path / "other").walk("sly")
+    skill.rename(tmp_path / "before")
+    skill.symlink_to(put(tmp_path / "elsewhere", "secret", "notes.md"))
+    assert names(held) == []
+    with pytest.raises(NotFound):
+        held.walk("notes.md")
+
+
+@pytest.mark.parametrize("secret", [".ssh", ".gnupg", "keyrings"])
+def test_a_linked_skill_is_no_directory_of_secrets(home, skills, tmp_path, secret):
+    (home / "skills" / "sly").symlink_to(put(tmp_path / secret, "a file beside keys"))
+    assert names(skills) == ["review"]
