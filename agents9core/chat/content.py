@@ -12,7 +12,7 @@ from msgspec import Raw
 
 from agents9core.chat.decoder import lenient_decoder
 from agents9core.chat.jsonstring import text_of
-from agents9core.chat.records import COPY, LITERAL, TEXT, Part
+from agents9core.chat.records import COPY, LITERAL, REDACTED, TEXT, Part
 
 ABSENT: Any = Raw(b"")
 """A field that the object does not have."""
@@ -46,6 +46,7 @@ class Block(msgspec.Struct, Generic[Text, Body], frozen=True, gc=False):
     arguments: Raw = ABSENT
     tool_use_id: str | None = None
     content: Body = ABSENT
+    source: Raw = ABSENT
 
 
 Decoded: TypeAlias = str | list[Block[str, Raw]] | None
@@ -95,16 +96,34 @@ class Content:
             if not isinstance(self._value, Raw):
                 return known_parts(block)
             self._elements = _elements(self._value)
-        return [Part(COPY, self._elements[number])]
+        return [Part(REDACTED, self._elements[number])]
 
 
 def known_parts(block: Block[Any, Any]) -> list[Part]:
     """Return what a block of a known kind shows. Raises ValidationError where it is not."""
     if block.type in _TEXTS:
         return text_parts(block.text)
+    if block.type == "document" and (text := _plain_text(block.source)):
+        return text
     if block.type in _MEDIA:
         return [Part(LITERAL, _MEDIA[block.type])]
     raise msgspec.ValidationError(f"a block of an unknown kind: {block.type}")
+
+
+class _DocumentSource(msgspec.Struct, frozen=True):
+    type: str | None = None
+    data: Raw = ABSENT
+
+
+_source = lenient_decoder(_DocumentSource)
+
+
+def _plain_text(source: Raw) -> list[Part]:
+    """Return the text of a document that is plain text; none of any other."""
+    if first_byte(source) != OBJECT:
+        return []
+    found = _source(source)
+    return text_parts(found.data) if found.type == "text" else []
 
 
 def _blocks_of(value: Value) -> list[Block[Any, Any]]:
@@ -138,7 +157,7 @@ def content_parts(value: Value) -> list[Part]:
     if first == STRING:
         return text_parts(value)
     if first != LIST:
-        return copied(value)
+        return [Part(REDACTED, part.data) for part in copied(value)]
     content = Content(value)
     return [part for number in range(len(content.blocks)) for part in content.parts(number)]
 

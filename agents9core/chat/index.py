@@ -29,6 +29,7 @@ _PIECE_BYTES = 150
 _OWN_BYTES = 1500
 _MAX_SKIPS = 1000
 _MAX_CHAINS = 1000
+_MAX_FACTS_ABOUT = 256
 _FACT = 4096
 """Characters of a fact that are stored: no file of one shows more."""
 
@@ -73,6 +74,8 @@ class ChatIndex:
         """Bytes of the chat as one Markdown file."""
         self._kinds = Kinds()
         self._uids: set[int] = set()
+        self._facts_about: dict[int, dict[str, tuple[str, int]]] = {}
+        """Facts about records that are not here yet, by the hash of their uid."""
         self._segments: dict[int, list[Segment]] = {}
         self._piece_count = 0
         self._clock = birth_ns
@@ -222,14 +225,26 @@ class ChatIndex:
                 if uid in uids and not record.repeats:
                     continue
                 uids.add(uid)
+                if uid in self._facts_about:
+                    self.facts.update(self._facts_about.pop(uid))
             when = time_ns(record.time) if record.time is not None else None
             if record.messages:
                 clock = clock if when is None else when
                 new_messages.append((record.messages, clock, at + begin, end - begin))
-            for name, value in record.facts:
-                self.facts[name] = (value[:_FACT], clock if when is None else when)
+            if record.facts:
+                self._note(record, clock if when is None else when)
         self._clock = clock
         return new_messages
+
+    def _note(self, record: Record, when: int) -> None:
+        """Take the facts of a record; those about another one wait until that is here."""
+        facts = {name: (value[:_FACT], when) for name, value in record.facts}
+        if record.about is None or hash(record.about) in self._uids:
+            self.facts.update(facts)
+            return
+        self._facts_about[hash(record.about)] = facts
+        if len(self._facts_about) > _MAX_FACTS_ABOUT:
+            del self._facts_about[next(iter(self._facts_about))]
 
     def _append(self, new_messages: list[NewMessages], measured: Measure) -> None:
         kinds, frames, end, newest_ns = self._kinds, self._kinds.frames, self.markdown_size, self.newest_ns

@@ -7,11 +7,14 @@ become what `errors='replace'` makes of them, and everything else is the string 
 A long string is turned piece by piece: `safe_cut` finds where a piece may end, so that the pieces
 joined are the whole, wherever the cuts fall.
 
+`redacted` puts `[encrypted]` or `[data]` in the place of long sealed and binary strings of a JSON value.
+
 Pure: bytes in, bytes out.
 """
 
 import json
 import re
+from collections.abc import Iterator
 
 import msgspec
 
@@ -20,6 +23,17 @@ _tolerant = json.JSONDecoder(strict=False).decode
 _LONE = "[\ud800-\udfff]++"
 _LONGEST_ESCAPE = 12
 """Bytes of a surrogate pair, both halves escaped."""
+
+LEAST_REDACTED_BYTES = 64
+"""Of a string that is replaced: its key says what it is, or it is a `data:` URL."""
+_SEALED = {b"encrypted_content": b'"[encrypted]"'}
+_BINARY = {b"blob", b"data", b"file_data"}
+_DATA = b'"[data]"'
+_STRING = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
+_COLON = re.compile(rb"\s*:")
+
+Redaction = tuple[int, int, bytes]
+"""Where a string begins with its quote, where it ends, and what is shown instead."""
 
 
 def text_of(string: bytes | msgspec.Raw) -> str:
@@ -92,3 +106,27 @@ def _before_character(data: bytes, end: int, begin: int) -> int:
         if data[at] < 0x80:
             break
     return end
+
+
+def redactions(data: bytes) -> Iterator[Redaction]:
+    """Yield what is replaced in a JSON value, in its order."""
+    key = b""
+    for match in _STRING.finditer(data):
+        inner = match[1]
+        if _COLON.match(data, match.end()):
+            key = inner
+            continue
+        if len(inner) >= LEAST_REDACTED_BYTES:
+            shown = _SEALED.get(key) or (_DATA if key in _BINARY or inner[:5].lower() == b"data:" else None)
+            if shown is not None:
+                yield match.start(), match.end(), shown
+        key = b""
+
+
+def redacted(data: bytes) -> bytes:
+    """Return the value as it is served."""
+    shown, at = [], 0
+    for start, end, literal in redactions(data):
+        shown += [utf8(data[at:start]), literal]
+        at = end
+    return b"".join([*shown, utf8(data[at:])])

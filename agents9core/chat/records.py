@@ -5,8 +5,9 @@ from typing import Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-LITERAL, COPY, TEXT = range(3)
-"""How a part is made: our own bytes; JSON as it stands in the file; a JSON string, unescaped."""
+LITERAL, COPY, TEXT, REDACTED = range(4)
+"""How a part is made: our own bytes; JSON as it stands in the file; a JSON string, unescaped; JSON as it
+stands, but for sealed and binary strings (`jsonstring.redacted`)."""
 
 CALL, RESULT = "tool-call", "tool-result"
 
@@ -46,6 +47,8 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     """From a first record: messages of a lower ordinal belong to another chat."""
     repeats: bool = False
     """Whether its uid only marks others as copies of it."""
+    about: str | None = None
+    """The uid of another record: the facts count where the transcript has that one, before or after this."""
     begins: str | None = None
     """The side chain whose first record it is: a chat of its own, in the same file."""
 

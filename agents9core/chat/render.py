@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from itertools import accumulate
 from typing import NamedTuple, TypeAlias
 
-from agents9core.chat.jsonstring import safe_cut, text_of, unescape, utf8
+from agents9core.chat.jsonstring import redacted, redactions, safe_cut, text_of, unescape, utf8
 from agents9core.chat.markdown import Marks, forged_in, ticks_in
-from agents9core.chat.records import LITERAL, TEXT, Part, find_part, raw_bytes
+from agents9core.chat.records import COPY, LITERAL, REDACTED, TEXT, Part, find_part, raw_bytes
 
 SEGMENT_BYTES = 64 << 10
 """Bytes of the file that one piece is made of, at most: what a read anywhere may have to decode. With larger
@@ -36,6 +36,8 @@ def _made(part: Part) -> bytes:
     data = part.data
     if isinstance(data, str):
         return data.encode()
+    if part.how == REDACTED:
+        return redacted(bytes(data))
     return text_of(data).encode() if part.how == TEXT else utf8(bytes(data))
 
 
@@ -50,7 +52,7 @@ def measure(parts: list[Part], is_prose: bool) -> Extent:
     for part in parts:
         text = part.data
         if not isinstance(text, str):
-            text = text_of(text) if part.how == TEXT else str(text, "utf-8", "replace")
+            text = text_of(text) if part.how == TEXT else str(_made(part), "utf-8", "replace")
         size += len(text) if text.isascii() else len(text.encode())
         if text and text[-1] != "\n":
             size += 1
@@ -95,11 +97,27 @@ def cut(parts: list[Part], data: bytes, is_prose: bool, near: int = 0) -> tuple[
         else:
             start = find_part(data, source, near)
             near = start + len(memoryview(source))
-            quote = 1 if part.how == TEXT else 0
-            for at, length in _runs(data, start + quote, near - quote):
-                cutter.add(part.how, at, make(part.how, data[at : at + length]), length)
+            if part.how == REDACTED:
+                _cut_redacted(cutter, data, start, near)
+            else:
+                quote = 1 if part.how == TEXT else 0
+                _cut_run(cutter, part.how, data, start + quote, near - quote)
         cutter.end_part()
     return *cutter.result(is_prose), near
+
+
+def _cut_run(cutter: "_Cutter", how: int, data: bytes, start: int, end: int) -> None:
+    for at, length in _runs(data, start, end):
+        cutter.add(how, at, make(how, data[at : at + length]), length)
+
+
+def _cut_redacted(cutter: "_Cutter", data: bytes, start: int, end: int) -> None:
+    at = start
+    for begin, stop, literal in redactions(data[start:end]):
+        _cut_run(cutter, COPY, data, at, start + begin)
+        cutter.add(LITERAL, 0, literal, 0)
+        at = start + stop
+    _cut_run(cutter, COPY, data, at, end)
 
 
 class _Cutter:

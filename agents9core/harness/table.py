@@ -46,7 +46,7 @@ HARNESSES: dict[str, Harness] = {
             codex_finder.Codex,
             writes_below=codex_finder.writes_below,
             may_show=codex_finder.may_show,
-            chat_format=ChatFormat(codex_chat.read),
+            chat_format=ChatFormat(codex_chat.read, codex_chat.TITLES),
             subagent_format=ChatFormat(codex_chat.read),
             stores=(("sessions",), ("archived_sessions",)),
             store_files=("*.jsonl", "*.jsonl.zst", "rollout-*.json"),

@@ -2,8 +2,8 @@
 
 Since 2.1 they are `<session>/subagents/agent-<id>.jsonl`, and below `workflows/wf_*/` there; from 2.0.28 on
 `agent-<id>.jsonl` beside the session's own file, of which the first record names the session; before that
-they stand in the session's file itself, as side chains, which its index finds. `agent-acompact-*` are helpers
-of a compaction.
+they stand in the session's file itself, as side chains, which its index finds. `agent-a<word>-<hex>`
+(acompact, aside_question, ...) are forks that the program makes for itself, and no subagents.
 """
 
 import re
@@ -15,7 +15,7 @@ from agents9core.files.jsonrecord import parse_object, text_of
 from agents9core.files.root import Root
 from agents9core.session import Session, Source
 
-_NAME = re.compile(r"agent-(?!acompact-)([0-9A-Za-z_-]{1,100})\.jsonl", re.ASCII)
+_NAME = re.compile(r"agent-(?!a[a-z_]+-[0-9a-f]+\.jsonl)([0-9A-Za-z_-]{1,100})\.jsonl", re.ASCII)
 _FIRST_LINE_BYTES = 1 << 18
 
 Path = tuple[str, ...]

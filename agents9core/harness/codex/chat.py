@@ -18,6 +18,7 @@ from agents9core.chat.content import (
     ABSENT,
     IMAGE,
     LIST,
+    OBJECT,
     STRING,
     Body,
     Content,
@@ -30,8 +31,11 @@ from agents9core.chat.content import (
     has,
     text_parts,
 )
-from agents9core.chat.decoder import RecordDecoder
+from agents9core.chat.decoder import RecordDecoder, lenient_decoder
 from agents9core.chat.records import CALL, LITERAL, NOTHING, RESULT, Message, Part, Record
+
+TITLES = ("thread_name",)
+"""The facts that may be the title, where the index of names has none."""
 
 _TURNS: dict[str | None, str] = {
     "task_started": "busy",
@@ -102,6 +106,9 @@ class _Item(msgspec.Struct, Generic[Text, Body], frozen=True, gc=False):
     revised_prompt: Raw = ABSENT
     encrypted_content: Raw = ABSENT
     model: str | None = None
+    text: Text = ABSENT
+    thread_name: str | None = None
+    item: Raw = ABSENT
     subagent_history_start_ordinal: int | None = None
     internal_chat_message_metadata_passthrough: _Passthrough | None = None
 
@@ -141,13 +148,62 @@ def _response_item(line: _AnyLine, item: _AnyItem) -> Record:
     if line.metadata and line.metadata.inherited_user_message:
         return NOTHING
     if item.type != "agent_message":
-        return Record(_extracted_from_item(item), line.timestamp, None, (), line.ordinal)
+        plan = _plan_in(item)
+        uid = None if plan is None else _plan_uid(plan)
+        messages = _extracted_from_item(item)
+        return Record(messages, line.timestamp, uid, (), line.ordinal, repeats=plan is not None)
     return Record(_agent(item), line.timestamp, item.id, (), line.ordinal, repeats=True)
 
 
 def _event(line: _AnyLine, event: _AnyItem) -> Record:
+    if event.type == "item_completed":
+        return _completed(line, event)
+    if event.type == "thread_name_updated" and event.thread_name:
+        return Record([], line.timestamp, None, (("thread_name", event.thread_name),), line.ordinal)
     turn = _TURNS.get(event.type)
     return Record([], line.timestamp, None, (("turn", turn),), line.ordinal) if turn else NOTHING
+
+
+class _Completed(msgspec.Struct, frozen=True):
+    type: str | None = None
+    text: Raw = ABSENT
+
+
+_completed_item = lenient_decoder(_Completed)
+
+
+def _completed(line: _AnyLine, event: _AnyItem) -> Record:
+    """Read a plan, which stands nowhere else where no message holds it; of other items there is a message."""
+    item = _completed_item(event.item) if first_byte(event.item) == OBJECT else _Completed()
+    if item.type != "Plan":
+        return NOTHING
+    uid = _plan_uid(as_text(item.text) or "")
+    return Record(_extracted("assistant", text_parts(item.text)), line.timestamp, uid, (), line.ordinal)
+
+
+def _plan_uid(text: str) -> str:
+    """Return what a plan's event has in common with the message that holds it."""
+    return f"plan {text.strip()}"
+
+
+def _plan_in(item: _AnyItem) -> str | None:
+    """Return the plan that a message of the assistant holds, None where it holds none."""
+    if item.type != "message" or item.role != "assistant":
+        return None
+    for block in Content(item.content).blocks:
+        _, begins, rest = (as_text(block.text) or "").partition("<proposed_plan>")
+        plan, ends, _ = rest.partition("</proposed_plan>")
+        if begins and ends:
+            return plan
+    return None
+
+
+def _realtime(line: _AnyLine, item: _AnyItem) -> Record:
+    """Read what was spoken: such words stand in no response item."""
+    if item.type != "transcript_segment":
+        return NOTHING
+    speaker = item.role if item.role in ("user", "assistant") else "system"
+    return Record(_extracted(speaker, text_parts(item.text)), line.timestamp, None, (), line.ordinal)
 
 
 def _turn_context(line: _AnyLine, context: _AnyItem) -> Record:
@@ -173,6 +229,7 @@ _LINES: dict[str | None, Callable[[_AnyLine, _AnyItem], Record]] = {
     "turn_context": _turn_context,
     "compacted": _compacted,
     "inter_agent_communication": _inter_agent,
+    "realtime_item": _realtime,
     "session_meta": _session_meta,
 }
 
@@ -269,9 +326,9 @@ def _sorted_items(item: _AnyItem) -> Iterator[tuple[str, list[Part]]]:
 
 
 def _role(label: str | None, text: str) -> str:
-    if label is None:
+    if label is None or label == "unknown":
         return _role_by_marks(text)
-    return "user" if label.startswith("user.") or label == "unknown" else "system"
+    return "user" if label.startswith("user.") else "system"
 
 
 def _role_by_marks(text: str) -> str:

@@ -167,7 +167,6 @@ def test_marks_tell_also_where_content_is_a_string(texts, kind):
     [
         ("user.text", "user"),
         ("user.answered_question", "user"),
-        ("unknown", "user"),
         ("goal.internal_context", "system"),
         ("environments.environment_context", "system"),
         ("user", "system"),
@@ -456,14 +455,14 @@ def test_an_output_that_has_nothing_is_a_message_of_no_bytes():
         record("event_msg", {"type": "user_message", "message": "no"}),
         record("event_msg", {"type": "agent_message", "message": "no"}),
         record("event_msg", {"type": "agent_reasoning", "text": "no"}),
-        record("event_msg", {"type": "item_completed", "item": {"type": "Plan", "text": "no"}}),
+        record("event_msg", {"type": "item_completed", "item": {"type": "AgentMessage", "text": "no"}}),
         record("event_msg", {"type": "thread_rolled_back", "num_turns": 1}),
         record("event_msg", {"type": "turn_aborted", "reason": "interrupted"}),
         record("turn_context", {"model": "m"}),
         record("world_state", {"full": True}),
         record("inter_agent_communication_metadata", {"trigger_turn": False}),
         record("token_usage_record", {}),
-        record("realtime_item", {"type": "transcript_segment", "role": "user", "text": "no"}),
+        record("realtime_item", {"type": "audio_segment", "role": "user", "text": "no"}),
         record("some_future_type", {"content": "no"}),
         record("session_meta", {"id": "B"}),
         item("ghost_snapshot", ghost_commit={}),
@@ -742,3 +741,50 @@ def test_the_last_of_two_types_counts():
 def test_a_call_of_another_shape_is_read_all_the_same(odd):
     [(_, text)] = says(item("function_call", **{"name": "exec", "call_id": "c", **odd}))
     assert text.replace(" ", "").endswith('\n{"a":1}\n')
+
+
+def plan(text):
+    return record("event_msg", {"type": "item_completed", "item": {"type": "Plan", "id": "p", "text": text}})
+
+
+def test_a_plan_that_no_message_holds_is_said_by_its_event():
+    assert says(plan("1. cut"), assistant("next")) == [("assistant", "1. cut\n"), ("assistant", "next\n")]
+
+
+@pytest.mark.parametrize("around", ["{}", "Here:\n{}\nShall I?"])
+def test_a_plan_that_a_message_holds_is_said_once(around):
+    held = around.format("<proposed_plan>\n1. cut\n2. glue\n</proposed_plan>")
+    assert says(assistant(held), plan("1. cut\n2. glue")) == [("assistant", held + "\n")]
+    two = says(assistant(held), plan("1. other"))
+    assert [text for _, text in two] == [held + "\n", "1. other\n"]
+
+
+@pytest.mark.parametrize(
+    "odd", [{"type": "Plan"}, {"type": "Plan", "text": 7}, {"type": "Plan", "text": ""}, [], "x"]
+)
+def test_an_odd_plan_says_nothing(odd):
+    assert says(record("event_msg", {"type": "item_completed", "item": odd})) == []
+
+
+def test_spoken_words_are_messages_by_their_role():
+    def spoken(role, text):
+        return record("realtime_item", {"type": "transcript_segment", "role": role, "text": text})
+
+    assert says(spoken("user", "a"), spoken("assistant", "b"), spoken("other", "c"), spoken("user", "")) == [
+        ("user", "a\n"),
+        ("assistant", "b\n"),
+        ("system", "c\n"),
+    ]
+
+
+@pytest.mark.parametrize(("text", "speaker"), [("<user_action>x</user_action>", "system"), ("go", "user")])
+def test_an_item_of_unknown_kind_is_sorted_by_its_marks(text, speaker):
+    assert says(user(words(text), kinds=["unknown"])) == [(speaker, text + "\n")]
+
+
+def test_the_last_name_of_the_thread_is_kept():
+    def named(name):
+        return record("event_msg", {"type": "thread_name_updated", "thread_name": name})
+
+    index = index_of(read, b"\n".join([named("first"), named("second"), named(None), b""]))
+    assert index.facts["thread_name"][0] == "second"
