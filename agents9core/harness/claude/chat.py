@@ -126,7 +126,7 @@ def _record(line: _AnyLine) -> Record:
         return Record(speak(line), line.timestamp, line.uuid, _model(line) if speak is _assistant else ())
     if kind not in TITLES:
         return NOTHING
-    return Record(facts=_title(kind, line), about=(line.leafUuid or "") if kind == "summary" else None)
+    return Record(facts=_title(kind, line), about=line.leafUuid if kind == "summary" else None)
 
 
 def _user(line: _AnyLine) -> list[Message]:
