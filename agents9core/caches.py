@@ -1,5 +1,6 @@
 """Caches with a limit: of what was used last, and of what was found a short time ago."""
 
+import sys
 import threading
 import time
 from collections import OrderedDict
@@ -10,23 +11,46 @@ _MOST = 4096
 TTL_SECONDS = 10.0
 """How long the place of a thing serves: thousands may be read in a row."""
 _MOST_PLACES = 1 << 14
+BUDGET_BYTES = 32 << 20
+"""What one cache may take: thousands of usual entries, and none of the unusual ones for long."""
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
 class LRU(OrderedDict[Key, Value]):
-    """A dictionary with a limit, which drops what was put in longest ago. Not for several threads at once."""
+    """A dictionary with a limit, and with a budget of bytes for the texts in it, which drops what was put in
+    longest ago. Nothing else takes anything out. Not for several threads at once."""
 
-    def __init__(self, most: int = _MOST) -> None:
+    def __init__(self, most: int = _MOST, most_bytes: int = BUDGET_BYTES) -> None:
         super().__init__()
         self._limit = most
+        self._most_bytes = most_bytes
+        self._sizes: dict[Key, int] = {}
+        self.nbytes = 0
+        """What the texts in it take, about."""
 
     def __setitem__(self, key: Key, value: Value) -> None:
+        size = size_of(key) + size_of(value)
+        self.nbytes += size - self._sizes.get(key, 0)
+        self._sizes[key] = size
         super().__setitem__(key, value)
         self.move_to_end(key)
-        if len(self) > self._limit:
-            self.popitem(last=False)
+        while len(self) > self._limit or (self.nbytes > self._most_bytes and self):
+            oldest = next(iter(self))
+            self.nbytes -= self._sizes.pop(oldest)
+            del self[oldest]
+
+
+def size_of(value: object) -> int:
+    """Return about how many bytes a value takes, with the texts in it. Pure."""
+    if isinstance(value, str | bytes):
+        return sys.getsizeof(value)
+    if isinstance(value, tuple | list | frozenset | set):
+        return 56 + sum(map(size_of, value))
+    if isinstance(value, dict):
+        return 64 + sum(size_of(key) + size_of(its) for key, its in value.items())
+    return 32
 
 
 class TTLCache(Generic[Key, Value]):

@@ -15,7 +15,7 @@ import xxhash
 from agents9core.chat.decoder import ChatDecoder
 from agents9core.chat.fingerprint import RACY_NS
 from agents9core.chat.index import CAP, ChatIndex
-from agents9core.chat.transcript import OpenSource, Transcript
+from agents9core.chat.transcript import Generations, OpenSource, Transcript
 from agents9core.errors import Gone, Malformed
 from agents9core.files.limits import LONGEST
 from agents9core.files.rows import FRAME_BITS, LARGEST_ID, Rows
@@ -35,8 +35,8 @@ class _Edges(NamedTuple):
 class RowTranscript(Transcript):
     """One transcript of rows and its generation."""
 
-    def __init__(self, key: tuple[object, ...], numbers: PathNumbers) -> None:
-        super().__init__(key, numbers)
+    def __init__(self, key: tuple[object, ...], numbers: PathNumbers, generations: Generations) -> None:
+        super().__init__(key, numbers, generations)
         self._edges: _Edges | None = None
         self._seen: tuple[FileStat, ...] = ()
         self._looked_ns = 0

@@ -15,10 +15,11 @@ Each transcript has a lock of its own: the first scan of a long one blocks no ot
 import os
 import threading
 import time
+import weakref
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable
-from itertools import accumulate
+from itertools import accumulate, count
 from typing import NamedTuple
 
 import msgspec
@@ -41,6 +42,8 @@ from agents9core.session import Session, Source
 
 BUDGET_BYTES = 64 << 20
 """Memory for indexes; beyond it the least recently used is dropped, and made again when it is asked for."""
+MOST_UNHELD = 4096
+"""Transcripts that are remembered though nothing holds them."""
 _CHUNK = 1 << 18
 
 
@@ -85,12 +88,30 @@ class _Progress:
         return self.scanner.line_start < self.scanner.scanned != self.tail_tried
 
 
+class Generations:
+    """Numbers of generations. A transcript that was let go begins anew with one that it never had."""
+
+    def __init__(self) -> None:
+        self.first = 0
+        """Of a transcript that is met for the first time."""
+        self._numbers = count(1)
+
+    def another(self) -> int:
+        """Return a number that no transcript has had."""
+        return next(self._numbers)
+
+    def let_go(self) -> None:
+        """Note that a transcript is remembered no more."""
+        self.first = self.another()
+
+
 class Transcript:
     """One transcript and its generation."""
 
-    def __init__(self, key: tuple[object, ...], numbers: PathNumbers) -> None:
-        self.generation = 0
-        self.number = numbers.block("transcript", key, 0)
+    def __init__(self, key: tuple[object, ...], numbers: PathNumbers, generations: "Generations") -> None:
+        self.generation = generations.first
+        self.number = numbers.block("transcript", key, self.generation)
+        self._generations = generations
         """Block of path numbers of this generation: message *i* is `number + i`."""
         self.lock = threading.RLock()
         self.index: ChatIndex | None = None
@@ -167,7 +188,7 @@ class Transcript:
         return all(progress.fingerprint.is_conclusive(file.stat) for file, progress in pairs)
 
     def _begin_again(self) -> None:
-        self.generation += 1
+        self.generation = self._generations.another()
         self.number = self._numbers.block("transcript", self._key, self.generation)
         self.index = None
         self._progress = []
@@ -296,7 +317,12 @@ class Transcripts:
     def __init__(self, numbers: PathNumbers, budget_bytes: int = BUDGET_BYTES) -> None:
         self._numbers = numbers
         self._budget_bytes = budget_bytes
-        self._known: dict[tuple[object, ...], Transcript] = {}
+        self._generations = Generations()
+        self._known: weakref.WeakValueDictionary[tuple[object, ...], Transcript] = (
+            weakref.WeakValueDictionary()
+        )
+        self._met: OrderedDict[Transcript, None] = OrderedDict()
+        """Those that were asked for last, held or not."""
         self._inflated = Inflated()
         self._frames = Frames()
         self._snapshot_cache: SnapshotCache[TranscriptSnapshot] = SnapshotCache()
@@ -368,7 +394,13 @@ class Transcripts:
             transcript = self._known.get(key)
             if transcript is None:
                 make = _row_transcript() if rows is not None else Transcript
-                transcript = self._known[key] = make(key, self._numbers)
+                transcript = self._known[key] = make(key, self._numbers, self._generations)
+            self._met[transcript] = None
+            self._met.move_to_end(transcript)
+            if len(self._met) > MOST_UNHELD:
+                oldest, _ = self._met.popitem(last=False)
+                self._held_bytes -= self._recent.pop(oldest, 0)
+                self._generations.let_go()
         return transcript
 
     def _check(

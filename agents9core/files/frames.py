@@ -14,6 +14,8 @@ from agents9core.files.statx import FileStat
 from agents9core.files.zstd import LARGEST, WINDOW, unnamed_file, write_all
 
 _KEPT = 16
+BUDGET_BYTES = 1 << 30
+"""Inflated bytes on disk; beyond it only the file that is in use stays."""
 _CHUNK = 1 << 18
 _BITE = 1 << 10
 """Compressed bytes that are inflated at once: what they may become, 32 MiB at most, is held in memory."""
@@ -114,6 +116,9 @@ class Frames:
             if known is None or known is replaced:
                 known = self._files[stat.identity] = _Growing()
             self._files.move_to_end(stat.identity)
-            while len(self._files) > _KEPT:
+            while len(self._files) > _KEPT or (len(self._files) > 1 and self._size() > BUDGET_BYTES):
                 self._files.popitem(last=False)
             return known
+
+    def _size(self) -> int:
+        return sum(growing.size for growing in self._files.values())

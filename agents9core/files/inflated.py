@@ -1,5 +1,6 @@
 """Compressed files that a transcript begins with, inflated once and shared while they are in use."""
 
+import os
 import threading
 from collections import OrderedDict
 
@@ -9,6 +10,9 @@ from agents9core.files.zstd import inflate
 
 _KEPT = 16
 """Unnamed files that are open; each holds a descriptor and the inflated bytes on disk."""
+
+BUDGET_BYTES = 1 << 30
+"""Inflated bytes on disk; beyond it only the file that is in use stays."""
 
 _Key = tuple[object, ...]
 
@@ -47,6 +51,9 @@ class Inflated:
     def _used(self, key: _Key) -> Descriptor:
         """Return a file, and let go of what was used least recently."""
         self._files.move_to_end(key)
-        while len(self._files) > _KEPT:
+        while len(self._files) > _KEPT or (len(self._files) > 1 and self._size() > BUDGET_BYTES):
             self._files.popitem(last=False)
         return self._files[key]
+
+    def _size(self) -> int:
+        return sum(os.fstat(file.fd).st_size for file in self._files.values())

@@ -4,6 +4,9 @@ import json
 
 import orjson
 
+LONGEST_FIELD = 4096
+"""Characters of a field that are read; no path is longer."""
+
 
 def parse_object(data: bytes, *, first: bool = False) -> dict[str, object] | None:
     """Return the JSON object that *data* is, None where it is anything else. Bad UTF-8 becomes U+FFFD.
@@ -27,8 +30,8 @@ def _parse_tolerantly(text: str, first: bool) -> object:
 
 
 def text_of(record: dict[str, object], name: str) -> str | None:
-    """Return a field that is text and not empty; lone surrogates become U+FFFD."""
+    """Return a field that is text and not empty, cut as facts are; lone surrogates become U+FFFD."""
     value = record.get(name)
     if not isinstance(value, str) or not value:
         return None
-    return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return value[:LONGEST_FIELD].encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -12,6 +12,7 @@ import msgspec
 from agents9core.caches import LRU
 from agents9core.chat.decoder import lenient_decoder
 from agents9core.chat.timestamps import time_ns
+from agents9core.files.jsonrecord import LONGEST_FIELD
 from agents9core.files.root import Root, read_at
 from agents9core.files.statx import FileStat
 from agents9core.session import Source
@@ -94,7 +95,8 @@ def parse_head(data: bytes) -> ClaudeHead:
         except (msgspec.DecodeError, RecursionError):
             continue  # cut at the window's end, or damaged
         started_ns = time_ns(line.timestamp) if line.timestamp else None
-        head = ClaudeHead(head.cwd or line.cwd, head.started_ns or started_ns or 0)
+        cwd = line.cwd[:LONGEST_FIELD] if line.cwd else None
+        head = ClaudeHead(head.cwd or cwd, head.started_ns or started_ns or 0)
         if all(head):
             break
     return head

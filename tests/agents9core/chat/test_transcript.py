@@ -1049,3 +1049,35 @@ def test_without_a_slot_the_first_line_counts(scene):
     transcript, generation, _ = scene.identity(read=omp_chat.read)
     rewrite(scene.path, 0, line(type="session", id="two"))
     assert scene.identity(read=omp_chat.read)[:2] == (transcript, generation + 1)
+
+
+# What is let go
+
+
+def test_inflated_files_stay_within_a_budget(tmp_path, monkeypatch):
+    monkeypatch.setattr("agents9core.files.inflated.BUDGET_BYTES", 3 * len(answer("a")))
+    transcripts = Transcripts(PathNumbers())
+    open_before = len(os.listdir("/proc/self/fd"))
+    for number in range(8):
+        fork = Fork(tmp_path)
+        fork.transcripts = transcripts
+        fork.put(f"{number}.zst", zstandard.ZstdCompressor().compress(answer("a")), limit=len(answer("a")))
+        fork.put("own", answer("b"))
+        assert fork.texts() == ["a", "b"]
+    assert len(os.listdir("/proc/self/fd")) == open_before + 3
+
+
+def test_a_transcript_that_was_let_go_has_numbers_that_it_never_had(tmp_path, monkeypatch):
+    monkeypatch.setattr("agents9core.chat.transcript.MOST_UNHELD", 4)
+    monkeypatch.setattr(standing_module, "SNAPSHOT_SECONDS", -1)
+    transcripts = Transcripts(PathNumbers())
+    seen = set()
+    for _ in range(3):
+        for number in range(10):
+            fork = Fork(tmp_path)
+            fork.transcripts = transcripts
+            fork.put(f"{number}", answer("a"))
+            session = Session("", sources=(Source(Root(str(tmp_path)), (f"{number}",)),))
+            seen.add(transcripts.snapshot(session, None).number)
+    assert len(seen) == 30
+    assert len(transcripts._known) <= 5

@@ -1,6 +1,7 @@
 """`sessions/`: what the stores hold, also of agents that have ended."""
 
 import errno
+import gc
 import json
 import os
 import time
@@ -14,6 +15,7 @@ from agents9core import stored as kept_module
 from agents9core.errors import Denied, Gone, NotFound, Unavailable
 from agents9core.files import root as store_module
 from agents9core.harness.codex import finder as codex_finder
+from agents9core.harness.codex.store import Rollouts
 from agents9core.resolver import Resolver
 from agents9core.tree.top import build_tree
 from tests.e2e.machine import SESSION, THREAD, Machine, claude_line
@@ -467,3 +469,20 @@ def test_of_two_dsh_sessions_of_one_name_the_first_project_s_counts(machine, roo
     assert read(sessions.walk("session-a").walk("cwd")) == b"/srv/a\n"
     (row,) = sessions.members()
     assert row.stat == sessions.walk("session-a").stat()
+
+
+def test_headers_that_are_bombs_leave_no_memory(machine, codex_sessions):
+    """First lines of megabytes in a few kilobytes: each field is cut before it is remembered."""
+    home = CodexHome.__new__(CodexHome)
+    home.path = machine.home / ".codex"
+    for number in range(40):
+        path = home.rollout(
+            uuid7(1_796_000_000_000 + number, number), cwd="x" * (4 << 20), originator="y" * (1 << 20)
+        )
+        path.with_suffix(".jsonl.zst").write_bytes(zstandard.compress(path.read_bytes()))
+        path.unlink()
+    names(codex_sessions)
+    assert len(names(codex_sessions)) >= 40
+    rollouts = [thing for thing in gc.get_objects() if isinstance(thing, Rollouts)]
+    assert rollouts
+    assert all(rollout._headers.nbytes < 2 << 20 for rollout in rollouts)
