@@ -59,6 +59,12 @@ class Columns(NamedTuple):
     are_dirs: Sequence[bool]
     lengths: Sequence[int]
     mtimes_ns: Sequence[int]
+    tools: Sequence[str | None] = ()
+    """Of messages: the own name of the tool that is called or has answered, None for others; else empty."""
+
+
+ROW_COLUMNS = 6
+"""The first columns, which are those of `Row`."""
 
 
 class Reader(ABC):

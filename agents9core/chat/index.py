@@ -53,6 +53,16 @@ class MessageLocation(NamedTuple):
     """How to read it when its object is long."""
 
 
+class IndexColumns(NamedTuple):
+    """Messages, a column a field."""
+
+    kinds: list[str]
+    sizes: Sequence[int]
+    times_ns: Sequence[int]
+    tools: list[str | None]
+    """Of calls and results the tool's own name."""
+
+
 class ChatIndex:
     """The messages of a transcript, so far."""
 
@@ -173,11 +183,13 @@ class ChatIndex:
         """Return when message *id_* was written, in nanoseconds since 1970. Raises IndexError."""
         return self._time[id_]
 
-    def columns(self, start: int, stop: int) -> tuple[list[str], Sequence[int], Sequence[int]]:
-        """Return kinds, sizes and times of the messages from *start* up to *stop*: `kind`, `size`, `time`."""
-        names = self._kinds.names
-        kinds = [names[number] for number in self._kind[start:stop]]
-        return kinds, self._size[start:stop], self._time[start:stop]
+    def columns(self, start: int, stop: int) -> IndexColumns:
+        """Return what is known of the messages from *start* up to *stop*, a column a field."""
+        names, tools, numbers = self._kinds.names, self._kinds.tools, self._kind[start:stop]
+        kinds = [names[number] for number in numbers]
+        return IndexColumns(
+            kinds, self._size[start:stop], self._time[start:stop], [tools[number] for number in numbers]
+        )
 
     def section_at(self, offset: int) -> int:
         """Return the message whose section of the Markdown file holds the byte at *offset*."""

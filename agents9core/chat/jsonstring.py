@@ -31,6 +31,8 @@ _BINARY = {b"blob", b"data", b"file_data"}
 _DATA = b'"[data]"'
 _STRING = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
 _COLON = re.compile(rb"\s*:")
+_AFTER_KEY = re.compile(rb"\s*:\s*(\[\s*)?")
+_LONGEST_KEY = 128
 
 Redaction = tuple[int, int, bytes]
 """Where a string begins with its quote, where it ends, and what is shown instead."""
@@ -110,17 +112,29 @@ def _before_character(data: bytes, end: int, begin: int) -> int:
 
 def redactions(data: bytes) -> Iterator[Redaction]:
     """Yield what is replaced in a JSON value, in its order."""
-    key = b""
+    key, ended, is_in_list = b"", 0, False
     for match in _STRING.finditer(data):
-        inner = match[1]
-        if _COLON.match(data, match.end()):
-            key = inner
+        inner, gap = match[1], data[ended : match.start()]
+        ended = match.end()
+        if _COLON.match(data, ended):
+            key, is_in_list = unescape(inner) if len(inner) <= _LONGEST_KEY else b"", False
             continue
+        begins = _AFTER_KEY.fullmatch(gap) if key else None
+        is_in_list = begins[1] is not None if begins else is_in_list and gap.strip() == b","
+        if not begins and not is_in_list:
+            key = b""
         if len(inner) >= LEAST_REDACTED_BYTES:
-            shown = _SEALED.get(key) or (_DATA if key in _BINARY or inner[:5].lower() == b"data:" else None)
+            shown = _shown_instead(key, inner)
             if shown is not None:
-                yield match.start(), match.end(), shown
-        key = b""
+                yield match.start(), ended, shown
+
+
+def _shown_instead(key: bytes, inner: bytes) -> bytes | None:
+    """Return what is shown of a long string under *key*; None: itself."""
+    if key in _SEALED:
+        return _SEALED[key]
+    is_binary = key in _BINARY or unescape(inner[: safe_cut(inner, 32)])[:5].lower() == b"data:"
+    return _DATA if is_binary else None
 
 
 def redacted(data: bytes) -> bytes:

@@ -20,6 +20,7 @@ CALLS = 256
 _NAME_BYTES = 200
 _CALL_BYTES = 300
 _LONGEST = 48
+_LONGEST_TOOL = 200
 _ODD = re.compile("[^A-Za-z0-9_.-]")
 _LOWER = str.maketrans({chr(upper): chr(upper + 32) for upper in range(ord("A"), ord("Z") + 1)})
 _TAKEN = {*FIXED, "", ".", ".."}
@@ -40,7 +41,10 @@ class Kinds:
         self.names = list(FIXED)
         self.frames = [frame(name) for name in FIXED]
         """Of each kind what `markdown.frame` says."""
+        self.tools: list[str | None] = [None] * len(FIXED)
+        """Of each kind the tool's own name, where it is a tool's."""
         self._numbers = {name: number for number, name in enumerate(FIXED)}
+        self._tools: dict[str, int] = {}
         self._calls: dict[str, tuple[int, int]] = {}
         """Of each call that waits: which one it was, and the number of its kind."""
         self._count = 0
@@ -54,22 +58,25 @@ class Kinds:
         """Return the number of the message's kind, and remember it when it is a call."""
         role = message.role
         if role == CALL:
-            number = self._tool(tool_kind(message.tool[:_LONGEST]))
+            number = self._tool(message.tool[:_LONGEST_TOOL])
             self._remember(message.call, number)
             return number
         if role == RESULT:
             return self._answered(message.call)
         return self._numbers[role]
 
-    def _tool(self, kind: str) -> int:
-        number = self._numbers.get(kind)
+    def _tool(self, tool: str) -> int:
+        number = self._tools.get(tool)
         if number is None:
-            if len(self.names) - len(FIXED) >= 2 * TOOLS:
-                return _CALL
-            number = self._numbers[kind] = len(self.names)
-            both = (kind, f"{kind}-result")
+            kind = tool_kind(tool)
+            if not tool or len(self.names) - len(FIXED) >= 2 * TOOLS:
+                return self._numbers.get(kind, _CALL)
+            number = self._tools[tool] = len(self.names)
+            self._numbers.setdefault(kind, number)
+            both = (kind, RESULT if kind == CALL else f"{kind}-result")
             self.names += both
             self.frames += map(frame, both)
+            self.tools += (tool, tool)
         return number
 
     def _remember(self, call: str | None, number: int) -> None:

@@ -44,10 +44,10 @@ class ChatMessages(Messages):
         ids = range(self._count)[start:stop]
         if self._index is None or not ids:
             return super().columns(0, 0)
-        kinds, sizes, times_ns = self._index.columns(ids.start, ids.stop)
+        kinds, sizes, times_ns, tools = self._index.columns(ids.start, ids.stop)
         names = [f"{id_:08d}-{kind}" for id_, kind in zip(ids, kinds, strict=True)]
         paths = range(self._number + ids.start, self._number + ids.stop)
-        return Columns(names, paths, [1] * len(ids), [False] * len(ids), sizes, times_ns)
+        return Columns(names, paths, [1] * len(ids), [False] * len(ids), sizes, times_ns, tools)
 
     def __iter__(self) -> Iterator[Row]:
         for start in range(0, self._count, _SLICE):

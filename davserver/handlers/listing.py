@@ -1,12 +1,16 @@
 """GET and HEAD of a collection, as text for people and as JSON for programs.
 
 A row of JSON: `name`, `type` (file or directory), `size` (bytes), `mtime` (ISO 8601, UTC), `href` (absolute
-path); a message also `id` and `kind`. Text is one name a line, directories with a slash; what a terminal
-would obey is percent-encoded there. Which messages of a chat are listed is `asked`.
+path); a message also `id` and `kind`, a call and its result `tool`, the tool's own name. Text is one name a
+line, directories with a slash; what a terminal would obey is percent-encoded there. Which messages of a chat
+are listed is `chat_query`.
 """
 
-import json
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import overload
+
+import orjson
 
 from agents9core.node import Columns, Messages, Row
 from davserver.handlers.pieces import Pieces
@@ -75,7 +79,7 @@ def objects(rows: Columns, base: str) -> list[str]:
         rows.names, rows.are_dirs, rows.lengths, iso_dates(rows.mtimes_ns), strict=True
     ):
         plain = PLAIN_NAME(name)
-        shown = f'"{name}"' if plain else json.dumps(name)
+        shown = f'"{name}"' if plain else orjson.dumps(name.encode("utf-8", "replace").decode()).decode()
         href = base + (name if plain else quoted(name)) + ("/" if is_dir else "")
         kind = "directory" if is_dir else "file"
         written.append(
@@ -87,8 +91,41 @@ def objects(rows: Columns, base: str) -> list[str]:
 def message_objects(rows: Columns, base: str) -> list[str]:
     """Write messages, whose names are always plain: eight digits, a dash and the kind."""
     mtimes = iso_dates(rows.mtimes_ns)
+    tools = rows.tools or [None] * len(rows.names)
     return [
-        f'{{"id":{int(name[:8])},"kind":"{name[9:]}","name":"{name}","type":"file","size":{length},'
-        f'"mtime":"{mtime}","href":"{base}{name}"}}'
-        for name, length, mtime in zip(rows.names, rows.lengths, mtimes, strict=True)
+        f'{{"id":{int(name[:8])},"kind":"{name[9:]}",{_tool(tool)}"name":"{name}","type":"file",'
+        f'"size":{length},"mtime":"{mtime}","href":"{base}{name}"}}'
+        for name, length, mtime, tool in zip(rows.names, rows.lengths, mtimes, tools, strict=True)
     ]
+
+
+@lru_cache(maxsize=1024)
+def _tool(tool: str | None) -> str:
+    """Return the member that names a message's tool, with its comma; "" where it has none."""
+    if tool is None:
+        return ""
+    return f'"tool":{orjson.dumps(tool.encode("utf-8", "replace").decode()).decode()},'
+
+
+class FoundMessages(Messages):
+    """Some messages of a chat, as a search found them."""
+
+    def __init__(self, rows: Messages, found: Sequence[Row]) -> None:
+        self.transcript = rows.transcript
+        self._rows = rows
+        self._found = found
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | Sequence[Row]:
+        return self._found[index]
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def columns(self, start: int, stop: int) -> Columns:
+        ids = [int(row.name[:8]) for row in self._found[start:stop]]
+        tools = [tool for id_ in ids for tool in self._rows.columns(id_, id_ + 1).tools]
+        return super().columns(start, stop)._replace(tools=tools)

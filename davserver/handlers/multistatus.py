@@ -7,7 +7,7 @@ strings that are all escaped already.
 import re
 from collections.abc import Callable, Iterable
 
-from agents9core.node import Columns, File, Row, Stat
+from agents9core.node import ROW_COLUMNS, Columns, File, Row, Stat
 from davserver.handlers.rows import PLAIN_NAME
 from davserver.http.dates import http_date, http_dates, modified_seconds
 from davserver.http.target import quoted
@@ -53,7 +53,7 @@ class Template:
     def responses(self, base: str, rows: Columns, media_type_of: MediaTypeOf | None, now: int) -> bytes:
         """Return the responses of members of the collection at *base*."""
         written = []
-        for name, *values in zip(*rows, strict=True):
+        for name, *values in zip(*rows[:ROW_COLUMNS], strict=True):
             stat = Stat(*values)
             href = base + quoted(name) + ("/" if stat.is_dir else "")
             media_type = media_type_of(name) if media_type_of and not stat.is_dir else ""

@@ -17,7 +17,14 @@ from agents9core.errors import NotADirectory, NotFound, TreeError
 from agents9core.node import Chat, Directory, File, Messages, Node, Row
 from davserver.handlers.file import file_answer
 from davserver.handlers.follow import EVENTS, Followers, Look
-from davserver.handlers.listing import JSON, listing_answer, message_objects, messages_answer, objects
+from davserver.handlers.listing import (
+    JSON,
+    FoundMessages,
+    listing_answer,
+    message_objects,
+    messages_answer,
+    objects,
+)
 from davserver.handlers.page import Page, installed_directory
 from davserver.handlers.pieces import Pieces
 from davserver.handlers.propfind import propfind
@@ -154,4 +161,4 @@ def _found_answer(
     headers = [transcript_header(rows)]
     if is_more:
         headers.append(next_link(href, asked, rows.transcript, found[-1]))
-    return listing_answer(found, href, form, message_objects, *headers)
+    return listing_answer(FoundMessages(rows, found), href, form, message_objects, *headers)

@@ -11,7 +11,7 @@ from functools import lru_cache
 from operator import add
 from typing import NamedTuple
 
-from agents9core.node import Columns, Stat
+from agents9core.node import ROW_COLUMNS, Columns, Stat
 from davserver.ninep.messages import Rgetattr
 
 FILE_MODE = 0o400
@@ -132,7 +132,7 @@ def stat_records(record: StatRecord, owner: Owner) -> Callable[[Columns, int], l
     """Return what packs rows as the stat records that *record* makes: the same function for the same two."""
 
     def pack(rows: Columns, _first: int) -> list[bytes]:
-        return [record(name, Stat(*values), owner) for name, *values in zip(*rows, strict=True)]
+        return [record(name, Stat(*values), owner) for name, *values in zip(*rows[:ROW_COLUMNS], strict=True)]
 
     return pack
 

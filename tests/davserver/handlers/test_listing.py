@@ -5,6 +5,10 @@ import json
 import pytest
 
 from agents9core.memory import MemoryChat, MemoryDirectory, MemoryFile
+from agents9core.resolver import Resolver
+from agents9core.tree.top import build_tree
+from davserver.handlers.listing import FoundMessages, message_objects
+from tests.e2e.machine import Machine
 
 CHAT = "/active/claude/7/chat/"
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
@@ -178,3 +182,27 @@ def test_queries_mean_nothing_on_other_directories_and_on_files(client):
     assert client.get("/active/?after=x&transcript=y").status == 200
     assert client.get("/version?after=x&q=y").body == b"0.1\n"
     assert client.get(CHAT + "?unknown=%ff").status == 200
+
+
+def test_a_call_and_its_result_name_their_tool(tmp_path):
+    machine = Machine(tmp_path)
+    for number, name in enumerate(("Agent", "mcp__a b", "Bash")):
+        call = {"type": "tool_use", "id": f"t{number}", "name": name, "input": {}}
+        machine.says("assistant", [call])
+        machine.says("user", [{"type": "tool_result", "tool_use_id": f"t{number}", "content": "done needle"}])
+    root = build_tree(Resolver(str(machine.proc)))
+    chat = root.walk("active").walk("claude").walk("601").walk("chat")
+    rows = chat.members()
+    listed = [json.loads(each) for each in message_objects(rows.columns(0, len(rows)), "/chat/")]
+    assert [(each["kind"], each.get("tool")) for each in listed] == [
+        ("user", None),
+        ("tool-call", "Agent"),
+        ("tool-result", "Agent"),
+        ("mcp__a-b", "mcp__a b"),
+        ("mcp__a-b-result", "mcp__a b"),
+        ("bash", "Bash"),
+        ("bash-result", "Bash"),
+    ]
+    found = FoundMessages(rows, [rows[2], rows[6]])
+    tools = [json.loads(each)["tool"] for each in message_objects(found.columns(0, 2), "")]
+    assert tools == ["Agent", "Bash"]

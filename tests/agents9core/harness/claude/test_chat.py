@@ -805,6 +805,9 @@ SEALED = "QUJD" * 16
         ({"type": "odd", "list": ["data", SEALED]}, SEALED),
         ({"type": "odd", "file_data": SEALED, "name": 'a "b": "c'}, '"file_data": "[data]"'),
         ({"type": "odd", "data": {"blob": "short", "words": SEALED}}, SEALED),
+        ({"type": "odd", "blob": [SEALED, SEALED + "x"]}, '"blob": ["[data]", "[data]"]'),
+        ({"type": "odd", "data": 5, "list": [SEALED]}, SEALED),
+        ({"type": "odd", "list": [{"data": 5}, SEALED]}, SEALED),
     ],
 )
 def test_sealed_and_binary_strings_of_an_unknown_block_are_named_only(block, shown):
@@ -822,3 +825,10 @@ def test_a_document_of_plain_text_is_its_text():
     plain = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "words"}}
     other = {"type": "document", "source": {"type": "base64", "data": SEALED}}
     assert says(user([plain, other])) == [("user", "words\n[document]\n")]
+
+
+def test_an_escaped_key_names_a_sealed_string_too():
+    block = {"type": "odd", "BLOB": SEALED, "u": "DATA:x;base64," + SEALED}
+    record = line(type="user", message={"content": [{"type": "tool_result", "content": [block]}]})
+    [(_, text)] = says(record.replace(b"BLOB", b"bl\\u006fb").replace(b"DATA", b"d\\u0061ta"))
+    assert SEALED not in text
