@@ -21,6 +21,8 @@ from agents9core.chat.records import (
 )
 
 _PIECE = 1 << 16
+_MARKS_SHOWN = {0x7F: "\ufffd", 0x80: "\ufffd"}
+"""What the marks of bad UTF-8 stand for, where a text is shown from the mended object."""
 
 
 _DEPTH = 200
@@ -115,5 +117,6 @@ def _relocated(messages: list[Message], mended: bytes, data: bytes) -> list[Mess
                 after = at + len(memoryview(raw_bytes(part)))
                 part = Part(part.how, msgspec.Raw(view[at:after]))
             parts.append(part)
-        moved.append(msgspec.structs.replace(message, parts=parts))
+        tool = message.tool.translate(_MARKS_SHOWN)
+        moved.append(msgspec.structs.replace(message, parts=parts, tool=tool))
     return moved

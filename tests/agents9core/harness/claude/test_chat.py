@@ -4,7 +4,7 @@ import json
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agents9core.harness.claude.chat import SideChain, read, read_subagent
@@ -718,6 +718,7 @@ LINES = [
 
 
 @given(st.integers(0, 2**32))
+@example(5537)  # a tool's name with a byte that is not UTF-8
 def test_no_line_that_was_damaged_raises(seed):
     chance = random.Random(seed)
     spoilt = bytearray(chance.choice(LINES))
