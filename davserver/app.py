@@ -19,7 +19,7 @@ from wsgidav.wsgidav_app import WsgiDAVApp
 
 from agents9core.node import Directory
 from davserver.auth.guard import Guard
-from davserver.handlers.page import PREFIX, Page, installed_directory, service_worker_answer
+from davserver.handlers.page import PREFIX, Page, service_worker_answer
 from davserver.handlers.requests import ALLOW, Handlers
 from davserver.http.environ import request_uri
 from davserver.http.response import STATUS_LINES, Response, text_answer
@@ -33,18 +33,21 @@ if TYPE_CHECKING:
     from davserver.auth.passwords import Passwords
 
 GUARD = "agents9.guard"
+PAGE = "agents9.page"
 
 
 def configuration(root: Directory, guard: Guard) -> dict[str, Any]:
-    """Return what WsgiDAV is told. Beside its own keys there is GUARD, for our middleware."""
+    """Return what WsgiDAV is told. Beside its own keys there are GUARD and PAGE, for our middlewares."""
+    handlers = Handlers(root)
     return {
-        "provider_mapping": {"/": TreeProvider(root, Handlers(root))},
+        "provider_mapping": {"/": TreeProvider(root, handlers)},
         "middleware_stack": [ErrorAnswers, GuardMiddleware, PageMiddleware, RequestResolver],
         "lock_storage": None,  # nothing is written, so nothing is locked
         "property_manager": None,
         "logging": {"enable": False},
         "verbose": 1,
         GUARD: guard,
+        PAGE: handlers.page,
     }
 
 
@@ -130,10 +133,6 @@ class GuardMiddleware(BaseMiddleware):
 class PageMiddleware(BaseMiddleware):
     """Serves the files of the page, which are beside the tree."""
 
-    def __init__(self, wsgidav_app: WsgiDAVApp, next_app: Any, config: dict[str, Any]) -> None:  # noqa: ANN401
-        super().__init__(wsgidav_app, next_app, config)
-        self._page = Page(installed_directory())
-
     def __call__(self, environ: dict[str, Any], start_response: "StartResponse") -> Iterable[bytes]:
         if environ.get("HTTP_SERVICE_WORKER") == "script":
             return send(service_worker_answer(), environ, start_response)
@@ -141,8 +140,9 @@ class PageMiddleware(BaseMiddleware):
         if f"/{PREFIX}" in uri and environ["REQUEST_METHOD"] in ("GET", "HEAD"):
             target = parse_target(split_absolute(uri)[1])
             if target.names[:1] == (PREFIX,):
+                page: Page = self.config[PAGE]
                 return respond(
-                    lambda: self._page.asset(target, environ),
+                    lambda: page.asset(target, environ),
                     environ,
                     start_response,
                     lambda exc: failure_answer(exc, environ),

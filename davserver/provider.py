@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, cast
 from wsgidav.dav_error import HTTP_FORBIDDEN, DAVError
 from wsgidav.dav_provider import DAVCollection, DAVNonCollection, DAVProvider
 
-from agents9core.errors import Gone, TreeError
+from agents9core.errors import TreeError
 from agents9core.node import Directory, File, Node, Stat
-from davserver.handlers.requests import Handlers
+from davserver.handlers.requests import Handlers, walk
 from davserver.http.dates import modified_seconds
 from davserver.http.environ import request_uri
 from davserver.http.response import STATUS, STATUS_LINES, Later, Response, error_answer, text_answer
@@ -49,7 +49,8 @@ class TreeProvider(DAVProvider):
         Raises DAVError for what the tree cannot serve now.
         """
         try:
-            node, stat = _step(self._root, [name for name in path.split("/") if name])
+            node = walk(self._root, filter(None, path.split("/")))
+            stat = node.stat()
         except TreeError as exc:
             if STATUS[exc.errno] == 404:
                 return None
@@ -78,16 +79,6 @@ def failure_answer(exc: Exception, environ: dict[str, Any]) -> Response:
         logger.error("cannot answer %s %r", environ["REQUEST_METHOD"], request_uri(environ), exc_info=exc)
         return text_answer(500, STATUS_LINES[500])
     return answer
-
-
-def _step(root: Directory, names: list[str]) -> tuple[Node, Stat]:
-    """Return the node at *names* and one look at it. Raises TreeError."""
-    node: Node = root
-    for name in names:
-        if not isinstance(node, Directory):
-            raise Gone(name)
-        node = node.walk(name)
-    return node, node.stat()
 
 
 def _resource(path: str, environ: dict[str, Any], node: Node, stat: Stat) -> "Collection | Resource":

@@ -8,7 +8,7 @@ A method returns a response, or one that is still to come; it raises HTTPError f
 stands and TreeError for what the tree says.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, cast
@@ -52,7 +52,7 @@ class Handlers:
 
     def __init__(self, root: Directory) -> None:
         self.root = root
-        self._page = Page(installed_directory())
+        self.page = Page(installed_directory())
         self._segments = Pieces()
         self._followers = Followers()
         self._searches = Searches()
@@ -69,7 +69,7 @@ class Handlers:
             node = self._walk(target)
         except TreeError as exc:
             if STATUS[exc.errno] == 404 and preferred(environ.get("HTTP_ACCEPT"), _FORMS) == HTML:
-                return self._page.index(404)
+                return self.page.index(404)
             raise
         if isinstance(node, Directory):
             return self._collection(node, target, environ)
@@ -85,7 +85,7 @@ class Handlers:
             return text_answer(failed, "It is not what the precondition asks for", _VARY)
         if form == HTML:
             directory.stat()
-            return self._page.index()
+            return self.page.index()
         if isinstance(directory, Chat):
             return self._chat(directory, target, environ, form)
         return listing_answer(directory.members(), target.href, form, objects)
@@ -139,14 +139,20 @@ class Handlers:
 
     def _walk(self, target: Target) -> Node:
         """Return the node that *target* points at. Raises TreeError; a file has no slash after it."""
-        node: Node = self.root
-        for name in target.names:
-            if not isinstance(node, Directory):
-                raise NotADirectory(name)
-            node = node.walk(name)
+        node = walk(self.root, target.names)
         if target.slash and not isinstance(node, Directory):
             raise NotADirectory(node.name)
         return node
+
+
+def walk(root: Directory, names: Iterable[str]) -> Node:
+    """Return the node at *names* below *root*. Raises TreeError."""
+    node: Node = root
+    for name in names:
+        if not isinstance(node, Directory):
+            raise NotADirectory(name)
+        node = node.walk(name)
+    return node
 
 
 def _target(environ: dict[str, Any]) -> Target:
